@@ -5,30 +5,34 @@ from __future__ import annotations
 import importlib.util
 import sys
 import warnings
-from contextlib import ExitStack, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.progress import Progress
 
 from interverse.cli.evaluate import parse_pair, parse_pairs
 from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
+from interverse.data.collector import progress_bar
+from interverse.data.generate import EXPORTS
 from interverse.data.splits import published
+from interverse.envs.build import build_world
+from interverse.rollouts.policy_world import policy_world
 
 # Flags by kind of data set; a flag of another kind is refused, since it would be ignored.
 _KINDS: dict[str, tuple[str, ...]] = {
     "grid": ("episodes", "steps", "images", "overwrite"),
     "pairs": ("pairs", "depth", "pairs_per_house", "first_house", "preset", "overwrite"),
-    "episodes": ("episodes", "steps", "policy", "twin", "actor", "to"),
+    "episodes": ("episodes", "steps", "policy", "twin", "actor", "to", "overwrite"),
 }
 _FILES = (".h5", ".hdf5", ".lance", ".npz", ".parquet", ".pt", ".zip")
 _GRIDS = ("blocks", "chemistry")
+_STEPS = 100  # actions of an episode, by default
 _PACKAGES = {"lance": "pylance", "minari": "minari"}  # of layouts that need an extra
 _ONLY_EPISODES = ("policy", "twin", "actor", "to")  # given, they ask for episodes in any world
 
@@ -37,26 +41,26 @@ _ONLY_EPISODES = ("policy", "twin", "actor", "to")  # given, they ask for episod
 class CollectCommand:
     """Collects a data set; started again, it goes on where it stopped.
 
-    Episodes go to a folder. Without --policy, --twin, --actor or --to, blocks and chemistry give
-    random play in one file, rooms give before/after pairs.
+    Without --policy, --twin, --actor or --to, blocks and chemistry give random play, with
+    --out FILE.h5 in one file, and rooms give before/after pairs.
     """
 
     id: Annotated[str, tyro.conf.Positional]
     """A world's id, such as trifinger/pushing-v1 or blocks/observed-3-v1."""
     out: Path
-    """The folder to write; for random play of blocks or chemistry, the file."""
+    """The folder to write; for random play of blocks or chemistry also a file, FILE.h5."""
     seed: int | None = None
     """House or episode number n has the address (SEED, n), so two seeds share none. By default 0
     for houses and 2**60 for episodes, where no test is: `evaluate` plays seed 0 by default, and
     the published splits of blocks and chemistry are seeds 1 to 8."""
     episodes: int = 1000
     """How many episodes."""
-    steps: int = 100
-    """Actions per episode."""
+    steps: int | None = None
+    """Actions per episode: by default 100, or all of a shorter episode."""
     images: bool = False
     """Random play of blocks or chemistry: store pixels too, else they are drawn when asked for."""
     overwrite: bool = False
-    """Replace what holds another data set."""
+    """Replace what holds another data set, of other settings or other code."""
     workers: int = 1
     """How many units of about 60,000 frames, or houses, are made at a time; it changes no byte."""
     cluster: str | None = None
@@ -94,7 +98,8 @@ def collect(config: CollectCommand) -> Path:
     if any(getattr(config, name) for name in _ONLY_EPISODES):
         kind = "episodes"
     given = _given(config, kind)
-    if kind != "grid" and config.out.suffix.lower() in _FILES:
+    files = [ending for ending in _FILES if kind != "grid" or ending not in EXPORTS]
+    if config.out.suffix.lower() in files:
         fix = "Name a folder" + "; --to worldmodel writes an HDF5 file beside it" * (
             kind == "episodes"
         )
@@ -126,7 +131,18 @@ def _given(config: CollectCommand, kind: str) -> dict[str, Any]:
     return given
 
 
+def _steps(given: dict[str, Any]) -> int:
+    """Returns how many actions an episode has at most."""
+    if given["steps"] is None:
+        trained = policy_world(given.get("policy") or "random").in_task(given["id"])
+        world = build_world(given["id"], 1, trained.with_options(given["options"]))
+        given["steps"] = min(_STEPS, world.max_steps)
+        world.close()
+    return int(given["steps"])
+
+
 def _grid(given: dict[str, Any]) -> dict[str, Any]:
+    given["steps"] = _steps(given)
     config = CollectConfig(**given | {"progress": True})
     if split := published(config.id, config.seed, config.options):
         _say(f"Seed {config.seed} plays the published split {split!r} of {config.id}.")
@@ -143,16 +159,9 @@ def _episodes(given: dict[str, Any]) -> dict[str, Any]:
         if layout in _PACKAGES and importlib.util.find_spec(layout) is None:
             raise missing_extra(_PACKAGES[layout], layout)
     given["policy"] = given["policy"] or "random"
+    given["steps"] = _steps(given)
     config = CollectEpisodes(**given, twins=twins, actors=actors)
-    progress = Progress(console=Console(stderr=True))
-    bar = progress.add_task(f"{config.id}, {config.policy}", total=config.episodes)
-    with ExitStack() as shown:
-
-        def advance(count: int) -> None:
-            if not progress.live.is_started:  # a mistake is one line, without a bar
-                shown.enter_context(progress)
-            progress.advance(bar, count)
-
+    with progress_bar(f"{config.id}, {config.policy}", config.episodes, show=True) as advance:
         folder = collect_episodes(config, advance)
     made: dict[str, Any] = {"path": folder, "episodes": config.episodes, "layouts": {}}
     made["twins"] = _tell_refusals(folder, config.episodes)
@@ -183,7 +192,8 @@ def _tell_refusals(folder: Path, episodes: int) -> list[dict[str, Any]]:
 
     held = TwinFolder(folder)
     made = []
-    for do, refused, skipped in zip(held.twins, held.refusals(), held.skipped(), strict=True):
+    counts = zip(held.twins, held.refusals(), held.skipped(), held.unchanged(), strict=True)
+    for do, refused, skipped, same in counts:
         name = ", ".join(f"{name}={value}" for name, value in do.items())
         for reasons, told in (
             (refused, "refused in {}, which have no such twin"),
@@ -193,7 +203,11 @@ def _tell_refusals(folder: Path, episodes: int) -> list[dict[str, Any]]:
                 count, most = sum(reasons.values()), max(reasons, key=lambda why: reasons[why])
                 share = f"{count} of {episodes} episodes ({count / episodes:.0%})"
                 _say(f"twin {name}: {told.format(share)}: {most}")
-        made.append({"do": do, "refused": sum(refused.values()), "skipped": sum(skipped.values())})
+        if same:
+            share = f"{same} of {episodes} episodes ({same / episodes:.0%})"
+            _say(f"twin {name} is the same as its fact in {share}: there it changed nothing")
+        gone = {"refused": sum(refused.values()), "skipped": sum(skipped.values())}
+        made.append({"do": do, **gone, "unchanged": same})
     return made
 
 

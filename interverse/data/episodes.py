@@ -8,7 +8,6 @@ fact.
 
 from __future__ import annotations
 
-import io
 import json
 import warnings
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ import numpy as np
 
 from interverse.actors.words import curriculum_from_words
 from interverse.actors.wrappers import attach_curriculum
+from interverse.core.code import files_hash
 from interverse.core.errors import (
     FileFormatError,
     InterventionError,
@@ -30,26 +30,25 @@ from interverse.core.errors import (
     check_whole,
     explain,
 )
-from interverse.core.files.atomic import make_folder
-from interverse.core.files.json_text import plain, read_json_object
+from interverse.core.files.hdf5 import new_hdf5
+from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import SEED_REGIONS, check_seed, generator
-from interverse.data.schema import MOST_EPISODES
-from interverse.data.store import locked, write_bytes
+from interverse.data.collector import HEADER, Shard, collection, collection_header, read_collection
+from interverse.data.schema import MOST_EPISODES, arrays_hash
 from interverse.envs import WorldEnv, make
 from interverse.envs.checks import check_values
 from interverse.rollouts.counterfactual import Refused, counterfactual
 from interverse.rollouts.episode import Episode, Refusal
-from interverse.rollouts.executors import gpus_of, run_units
+from interverse.rollouts.executors import gpus_of
 from interverse.rollouts.policy import PolicyLike, tell_engine
+from interverse.rollouts.policy_card import policy_path
 from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
 from interverse.rollouts.runner import rollout
 from interverse.scm import Space
-from interverse.worlds.own_code import own_code
 from interverse.worlds.world import engine_of
 
-_HEADER = "collect.json"
-_FORMAT = "interverse-episodes-2"
+_BEFORE = "interverse-episodes-2"  # without a manifest
 _BY_SEED = "interverse-episodes-1"  # there episode e has the address (seed + e, 0)
 _SPACES = ("A", "B")
 _REFUSED: Refused = "skip"
@@ -67,7 +66,7 @@ class CollectEpisodes:
         out: the folder to write.
         episodes: how many.
         policy: what acts; see `interverse.rollouts.policy.as_policy`.
-        steps: actions per episode at most; None plays to the end.
+        steps: actions per episode at most; None plays to the end. More than the world allows raise.
         seed: episode e has the address (seed, e), so that two seeds share no episode; those of
             seed 0 are the ones that `evaluate` plays by default.
         twins: interventions whose counterfactual is stored beside every episode. A value "A" or
@@ -79,6 +78,7 @@ class CollectEpisodes:
         options: of the world, as for `make`.
         every: episodes in a file; what a kill can cost at most.
         workers, cluster: who plays; they change no byte.
+        overwrite: replace a folder that holds another data set.
     """
 
     id: str
@@ -93,6 +93,7 @@ class CollectEpisodes:
     every: int = 10
     workers: int = 1
     cluster: str | None = None
+    overwrite: bool = False
 
     def __post_init__(self) -> None:
         for name in ("episodes", "every", "workers", *(("steps",) if self.steps else ())):
@@ -105,27 +106,11 @@ class CollectEpisodes:
         """How many GPUs of a cluster it takes."""
         return gpus_of(self.options.get("device"))
 
-    def header(self) -> dict[str, Any]:
-        """Returns what the files depend on, JSON-ready."""
-        return {
-            "format": _FORMAT,
-            "id": self.id,
-            "episodes": self.episodes,
-            "policy": self.policy if isinstance(self.policy, str) else repr(self.policy),
-            "steps": self.steps,
-            "seed": self.seed,
-            "twins": [{n: np.asarray(v).tolist() for n, v in t.items()} for t in self.twins],
-            "options": plain(self.options),
-            "every": self.every,
-            "actors": list(self.actors),
-            **({"twins_refused": _REFUSED} if self.twins else {}),
-        }
-
 
 def collect_episodes(
     config: CollectEpisodes, advance: Callable[[int], None] = lambda count: None
 ) -> Path:
-    """Returns the folder of the data set; started again, it goes on after the last whole file.
+    """Returns the folder of the data set; started again, it makes what is missing or not whole.
 
     Args:
         config: what to collect.
@@ -134,23 +119,44 @@ def collect_episodes(
     trained = policy_world(config.policy).in_task(config.id)
     options = trained.with_options(config.options)
     config = replace(config, policy=trained.policy, options=options)
-    engine = _check_twins(config)
+    engine = _check(config)
     tell_engine(config.policy, engine)
-    make_folder(config.out)
-    with locked(config.out / _HEADER):
-        _write_header(config, engine)
-        units = [
-            range(first, min(first + config.every, config.episodes))
-            for first in range(0, config.episodes, config.every)
-        ]
-        missing = [unit for unit in units if not _file(config.out, unit).exists()]
-        advance(config.episodes - sum(map(len, missing)))
-        work = run_units(_play, missing, config, workers=config.workers, cluster=config.cluster)
-        with closing(work) as played:
-            for unit, content in played:
-                write_bytes(_file(config.out, unit), content)
+    units = {
+        EpisodeFolder.file_name(first, last - 1): range(first, last)
+        for first in range(0, config.episodes, config.every)
+        for last in (min(first + config.every, config.episodes),)
+    }
+    header = _header(config, engine)
+    with collection(config.out, header, grows="episodes", overwrite=config.overwrite) as held:
+        missing = [(name, unit) for name, unit in units.items() if name not in held.shards]
+        advance(config.episodes - sum(len(unit) for _, unit in missing))
+        made = held.make(_play, missing, config, workers=config.workers, cluster=config.cluster)
+        with closing(made):
+            for unit, _ in made:
                 advance(len(unit))
+        held.finish(units)
     return config.out
+
+
+def _header(config: CollectEpisodes, engine: Mapping[str, str]) -> dict[str, Any]:
+    policy, files = config.policy, dict[str, str]()
+    if (path := policy_path(policy)) is not None:  # trained on since, it is another policy
+        files = {"policy_files": files_hash(path)}
+    return collection_header(
+        "episodes",
+        config.id,
+        config.options,
+        config.seed,
+        episodes=config.episodes,
+        policy=policy if isinstance(policy, str) else repr(policy),
+        **files,
+        steps=config.steps,
+        twins=[{n: np.asarray(v).tolist() for n, v in t.items()} for t in config.twins],
+        every=config.every,
+        actors=list(config.actors),
+        engine=dict(engine),
+        **({"twins_refused": _REFUSED} if config.twins else {}),
+    )
 
 
 @final
@@ -164,11 +170,14 @@ class TwinFolder:
 
     def __init__(self, folder: Path | str) -> None:
         self.facts = EpisodeFolder(folder)
+        self._shards: tuple[Shard, ...] = ()
         try:
-            header = read_json_object(self.facts.folder / _HEADER)
+            header = read_json_object(self.facts.folder / HEADER)
             self.twins: list[dict[str, Any]] = list(header["twins"])
             if header["format"] == _BY_SEED:
                 warnings.warn(_old_seeds(self.facts.folder, header), stacklevel=2)
+            elif header["format"] != _BEFORE:
+                self._shards = read_collection(self.facts.folder, "episodes")[1]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
                 explain(
@@ -189,6 +198,11 @@ class TwinFolder:
     def skipped(self) -> list[dict[str, int]]:
         """Returns for each twin how many leave out something done in the fact, by first reason."""
         return self._counted(_first_left_out)
+
+    def unchanged(self) -> list[int]:
+        """Returns for each twin how many are the fact again: the intervention changed nothing."""
+        counts = [shard.held["unchanged"] for shard in self._shards]
+        return [sum(count[k] for count in counts) for k in range(len(self.twins))]
 
     def _counted(
         self, reasons: Callable[[h5py.Group, h5py.Group], list[str]]
@@ -244,9 +258,21 @@ def _first_left_out(fact: h5py.Group, twin: h5py.Group) -> list[str]:
     return [item["reason"] for item in mine if item not in theirs][:1]
 
 
-def _check_twins(config: CollectEpisodes) -> dict[str, str]:
+def _check(config: CollectEpisodes) -> dict[str, str]:
     """Raises for what no episode could take, before any is played; returns the world's engine."""
+    header = config.out / HEADER
+    if header.is_file() and (held := read_json_object(header)).get("format") == _BY_SEED:
+        raise InvalidValueError(_old_seeds(config.out, held))
     env = make(config.id, **config.options)
+    longest = env.world.max_steps
+    if config.steps is not None and config.steps > longest:
+        raise InvalidValueError(
+            explain(
+                f"steps is {config.steps}, but an episode of {config.id} ends after {longest}",
+                allowed=f"1 to {longest}",
+                fix="Leave steps out to play to the end, or pass the option max_steps",
+            )
+        )
     _put_under(env, config.actors)
     env.reset(seed=config.seed)
     for twin in config.twins:
@@ -257,38 +283,15 @@ def _check_twins(config: CollectEpisodes) -> dict[str, str]:
     return engine
 
 
-def _write_header(config: CollectEpisodes, engine: Mapping[str, str]) -> None:
-    path, header = config.out / _HEADER, {**config.header(), "engine": dict(engine)}
-    header |= own_code(config.id, config.options)
-    if path.exists():
-        held = read_json_object(path)
-        if held.get("format") == _BY_SEED:
-            raise InvalidValueError(_old_seeds(config.out, held))
-        differing = sorted(name for name in header if held.get(name) != header[name])
-        if differing:
-            raise InvalidValueError(
-                explain(
-                    f"{config.out} holds another data set; it differs in {', '.join(differing)}",
-                    fix="Choose another folder, or remove this one",
-                )
-            )
-    else:
-        write_bytes(path, json.dumps(header, indent=1).encode())
-
-
-def _file(folder: Path, unit: range) -> Path:
-    return folder / EpisodeFolder.file_name(unit.start, unit.stop - 1)
-
-
 def _twin_name(episode: int, number: int) -> str:
     return f"{episode}.twin_{number}"
 
 
-def _play(unit: range, config: CollectEpisodes) -> bytes:
-    """Returns the HDF5 file of some episodes with their twins."""
+def _play(path: Path, unit: range, config: CollectEpisodes) -> dict[str, Any]:
+    """Writes some episodes with their twins; returns how many, and how many twins are the fact."""
     env = make(config.id, **config.options)
-    sink = io.BytesIO()
-    with h5py.File(sink, "w") as file:
+    unchanged = [0] * len(config.twins)
+    with new_hdf5(path) as file:
         for episode in unit:
             _put_under(env, config.actors)
             fact = rollout(
@@ -300,9 +303,16 @@ def _play(unit: range, config: CollectEpisodes) -> bytes:
                 values = {
                     name: _value(env, name, v, config.seed, episode) for name, v in twin.items()
                 }
-                _write_twin(group, fact, values)
+                try:
+                    imagined = counterfactual(fact, values, refused=_REFUSED)
+                except InterventionError as error:
+                    group.attrs["refusal"] = error.reason
+                    group.attrs["variables"] = sorted(values)
+                    continue
+                imagined.write(group)
+                unchanged[number] += arrays_hash(imagined.arrays()) == arrays_hash(fact.arrays())
     env.close()
-    return sink.getvalue()
+    return {"episodes": len(unit), "unchanged": unchanged}
 
 
 def _put_under(env: WorldEnv, actors: tuple[str, ...]) -> None:
@@ -310,14 +320,6 @@ def _put_under(env: WorldEnv, actors: tuple[str, ...]) -> None:
     env.driver.hook = None
     if actors:
         attach_curriculum(env, curriculum_from_words(actors))
-
-
-def _write_twin(group: h5py.Group, fact: Episode, values: Mapping[str, Any]) -> None:
-    try:
-        counterfactual(fact, values, refused=_REFUSED).write(group)
-    except InterventionError as error:
-        group.attrs["refusal"] = error.reason
-        group.attrs["variables"] = sorted(values)
 
 
 def _value(env: WorldEnv, name: str, value: Any, seed: int, episode: int) -> Any:

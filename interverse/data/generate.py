@@ -8,10 +8,9 @@ the units, on a restart, or on what else runs.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, final
 
@@ -19,11 +18,10 @@ import gymnasium as gym
 import numpy as np
 import tyro
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import SEED_REGIONS, Noise, check_seed
+from interverse.data.collector import collection, collection_header, locked, progress_bar
 from interverse.data.schema import (
     MOST_EPISODES,
     Drawn,
@@ -33,22 +31,15 @@ from interverse.data.schema import (
     plain_options,
     value_path,
 )
-from interverse.data.store import (
-    file_bytes,
-    is_whole_part,
-    locked,
-    read_header,
-    write_bytes,
-    write_dataset,
-    write_part,
-)
+from interverse.data.store import read_header, write_dataset, write_part
 from interverse.envs.build import build_world
-from interverse.rollouts.executors import gpus_of, run_units
+from interverse.rollouts.executors import gpus_of
 from interverse.worlds.own_code import data_code
 from interverse.worlds.world import World
 
 _UNIT_FRAMES = 60_000  # scenes of a unit take some megabytes, pixels 7.5 kB a frame:
 _UNIT_PICTURES = 20_000  # what is lost when it is killed while pixels are written
+EXPORTS = (".h5", ".hdf5")  # endings of a file instead of a folder of shards
 _ACTION = "policy/action"  # the address `rollout`'s random policy draws at
 _NOT_SHAPING = ("threads", "device")  # options that change no result
 
@@ -60,7 +51,7 @@ class Collect:
     id: Annotated[str, tyro.conf.Positional]
     """A grid world's id, such as blocks/observed-3-v1."""
     out: Path
-    """The file to write."""
+    """The folder to write, or with `.h5` at its end the file."""
     episodes: int = 1000
     """How many episodes."""
     steps: int = 100
@@ -74,7 +65,7 @@ class Collect:
     options: Annotated[Mapping[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     """Options of the world, as for `make`."""
     overwrite: bool = False
-    """Replace a file that holds another data set."""
+    """Replace another data set that is there."""
     workers: int = 1
     """How many units of about 60,000 frames are played at a time; it changes no byte."""
     cluster: str | None = None
@@ -99,21 +90,44 @@ def collect(config: Collect) -> Path:
     """Returns the path of the data set, collected now or, if it is there already, before.
 
     Killed at any point and started again, it goes on after the last finished unit and ends with
-    the same file. Two processes that want the same file share the work: one waits for the other.
+    the same files. Two processes that want the same data share the work: one waits for the other.
     """
     header = header_of(config)
+    if config.out.suffix.lower() not in EXPORTS:
+        _collect(config, header, config.out, overwrite=config.overwrite)
+        return config.out
     with locked(config.out):
         if config.out.exists() and not _may_replace(config, header):
             return config.out
-        # Parts of other code or other units must not be taken for these: both are in the names.
-        parts = config.out.with_name(f".{config.out.name}.{header.file_name}.parts")
-        units = list(_units(config, images=header.images))
-        files = {unit: parts / f"{unit.start:09d}-{unit.stop:09d}.h5" for unit in units}
-        with _bar(config, sum(map(len, units))) as advance:
-            _play_missing(config, header, files, advance)
-        write_dataset(config.out, header, list(files.values()))
-        shutil.rmtree(parts)
+        folder = config.out.with_name(f".{config.out.name}.{header.file_name}.parts")
+        files = _collect(config, header, folder, overwrite=False)
+        write_dataset(config.out, header, files)
+        shutil.rmtree(folder)
     return config.out
+
+
+def _collect(config: Collect, header: Header, folder: Path, *, overwrite: bool) -> list[Path]:
+    """Returns the shards of a folder, in order, played where they are missing."""
+    size = (_UNIT_PICTURES if header.images else _UNIT_FRAMES) // (config.steps + 1)
+    units = {}
+    for first in range(0, config.episodes, max(1, size)):
+        unit = range(first, min(first + max(1, size), config.episodes))
+        units[f"grid_{unit.start:09d}_{unit.stop - 1:09d}.h5"] = unit
+    told = {n: v for n, v in asdict(header).items() if n not in ("options", "version", "code")}
+    whole = collection_header("grid", options=header.options, **told)
+    title = f"{config.id} episodes"
+    with (
+        collection(folder, whole, grows="episodes", overwrite=overwrite) as held,
+        progress_bar(title, config.episodes, show=config.progress) as advance,
+    ):
+        missing = [(name, unit) for name, unit in units.items() if name not in held.shards]
+        advance(config.episodes - sum(len(unit) for _, unit in missing))
+        made = held.make(_write, missing, config, workers=config.workers, cluster=config.cluster)
+        with closing(made):
+            for unit, _ in made:
+                advance(len(unit))
+        held.finish(units)
+    return [folder / name for name in units]
 
 
 def header_of(config: Collect) -> Header:
@@ -168,35 +182,16 @@ def _build(config: Collect, count: int) -> World:
     return world
 
 
-def _units(config: Collect, *, images: bool) -> Iterator[range]:
-    size = max(1, (_UNIT_PICTURES if images else _UNIT_FRAMES) // (config.steps + 1))
-    for start in range(0, config.episodes, size):
-        yield range(start, min(start + size, config.episodes))
-
-
 # --------------------------------------------------------------------------- playing
 
 
-def _play_missing(
-    config: Collect, header: Header, files: Mapping[range, Path], advance: Callable[[int], None]
-) -> None:
-    """Plays the units whose files are not there; this process alone writes them."""
-    missing = [unit for unit, file in files.items() if not is_whole_part(file)]
-    advance(sum(map(len, files)) - sum(map(len, missing)))
-    work = (partial(_play_part, images=header.images), missing, config)
-    played = run_units(*work, workers=int(config.workers), cluster=config.cluster)
-    with closing(played) as parts:
-        for unit, part in parts:
-            write_bytes(files[unit], part)
-            advance(len(unit))
+def _write(path: Path, unit: range, config: Collect) -> dict[str, int]:
+    """Writes the shard of some episodes of random play."""
+    write_part(path, _play(config, unit))
+    return {"episodes": len(unit)}
 
 
-def _play_part(unit: range, config: Collect, *, images: bool) -> bytes:
-    """Returns the file of some episodes of random play."""
-    return file_bytes("part.h5", lambda path: write_part(path, _play(config, unit, images=images)))
-
-
-def _play(config: Collect, unit: range, *, images: bool) -> dict[str, Any]:
+def _play(config: Collect, unit: range) -> dict[str, Any]:
     """Returns the arrays of some episodes of random play."""
     world = _build(config, len(unit))
     everyone = np.arange(len(unit))
@@ -207,7 +202,7 @@ def _play(config: Collect, unit: range, *, images: bool) -> dict[str, Any]:
     )
     world.reset(everyone, noise, {})
     values = {value_path(name): _numpy(world.read(name)) for name in world.variables}
-    film = _FrameRecorder(world, images=images)
+    film = _FrameRecorder(world, images=config.images)
     actions = np.empty((len(unit), config.steps), dtype=np.int64)
     rewards = np.empty((len(unit), config.steps))
     for t in range(config.steps):
@@ -311,19 +306,3 @@ def _may_replace(config: Collect, header: Header) -> bool:
             fix="Choose another file, or pass overwrite=True",
         )
     )
-
-
-@contextmanager
-def _bar(config: Collect, total: int) -> Iterator[Any]:
-    if not config.progress:
-        yield lambda count: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as shown:
-        task = shown.add_task(f"{config.id} episodes", total=total)
-        yield lambda count: shown.advance(task, count)

@@ -6,9 +6,10 @@ Every other array is small; it is compressed with a checksum, and a hash of all 
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,23 +17,12 @@ from typing import Any
 
 import h5py
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError, explain
-from interverse.core.files.atomic import (
-    atomic,
-    check_path,
-    make_folder,
-    remove_stale,
-    scratch_folder,
-    storage,
-    write_bytes,
-)
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
+from interverse.data.collector import read_collection
 from interverse.data.schema import FORMAT, Drawn, Header, arrays_hash, fingerprint
-
-__all__ = ["PIXELS", "atomic", "file_bytes", "locked", "opened", "write_bytes"]
 
 PIXELS = ("images", "target_images")
 _LEVEL = 1  # pixels are mostly black: more effort gains little and costs much
@@ -40,59 +30,19 @@ _HASH = "hash"
 _CHECKS = "checks"  # of the pictures, one an episode
 
 
-def file_bytes(name: str, write: Callable[[Path], object]) -> bytes:
-    """Returns the bytes of the file that `write` writes, for whoever keeps it to write down.
-
-    Args:
-        name: of the file; a format may tell it in what it writes.
-        write: called with a path in a folder that is gone afterwards.
-    """
-    with scratch_folder() as folder:
-        path = folder / name
-        write(path)
-        return path.read_bytes()
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Holds the right to write a file; the system takes it back from a killed process."""
-    if not path.name:
-        raise InvalidValueError(explain(f"out is {path}", allowed="a name"))
-    check_path(path)
-    with storage(path):
-        make_folder(path.parent)
-        lock = path.with_name(f".{path.name}.lock")
-        lock.touch()  # raises where no file can be made; the lock would wait for ever
-        with FileLock(lock):
-            remove_stale(path.parent)
-            yield
-            lock.unlink(missing_ok=True)
-
-
 def write_part(path: Path, arrays: Mapping[str, NDArray[Any] | Drawn]) -> None:
     """Writes the arrays of some episodes; pixels may be drawn while they are written."""
+    small = {name: np.asarray(array) for name, array in arrays.items() if name not in PIXELS}
     with new_hdf5(path) as file:
-        small, pixels = {}, 0
-        for name, array in arrays.items():
-            if name in PIXELS:
-                pixels = _write_pixels(_create_pixels(file, name, array.shape), array, pixels)
-            else:
-                small[name] = np.asarray(array)
-                _write_small(file, name, small[name])
-        file.attrs[_HASH] = f"{arrays_hash(small)} {pixels:08x}"
-
-
-def is_whole_part(path: Path) -> bool:
-    """Returns whether a part is there and holds what was written: its hash says so."""
-    try:
-        with open_hdf5(path, lazy=PIXELS) as file:
-            pixels = 0
-            for name in (name for name in PIXELS if name in file):
-                for row in range(len(file[name])):
-                    pixels = zlib.crc32(_packed_row(file[name], row)[1], pixels)
-            return file.attrs.get(_HASH) == f"{arrays_hash(read_small(file))} {pixels:08x}"
-    except HDF5_ERRORS:
-        return False
+        for name, array in small.items():
+            _write_small(file, name, array)
+        checks = {
+            name: _write_pixels(_create_pixels(file, name, arrays[name].shape), arrays[name])
+            for name in PIXELS
+            if name in arrays
+        }
+        _write_checks(file, checks)
+        file.attrs[_HASH] = arrays_hash(small)
 
 
 def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
@@ -112,17 +62,23 @@ def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
                     table = checks.setdefault(name, np.zeros(header.episodes, np.uint32))
                     _copy_pixels(source[name], file, name, table, start)
                 start += len(source["actions"])
-        for name, table in checks.items():
-            _write_small(file, f"{_CHECKS}/{name}", table)
-        if checks:
-            file.attrs[_CHECKS] = arrays_hash(checks)
+        _write_checks(file, checks)
+
+
+def _write_checks(file: h5py.File, checks: Mapping[str, NDArray[np.uint32]]) -> None:
+    for name, table in checks.items():
+        _write_small(file, f"{_CHECKS}/{name}", table)
+    if checks:
+        file.attrs[_CHECKS] = arrays_hash(checks)
 
 
 def _join_small(parts: Sequence[Path]) -> dict[str, NDArray[Any]]:
     read = []
     for part in parts:
-        with open_hdf5(part, lazy=PIXELS) as source:
+        with opened(part) as source:
             read.append(read_small(source))
+            if arrays_hash(read[-1]) != source.attrs[_HASH]:
+                raise ValueError("the arrays do not match their hash")
     return {name: np.concatenate([arrays[name] for arrays in read]) for name in sorted(read[0])}
 
 
@@ -144,18 +100,19 @@ def _create_pixels(file: h5py.File, name: str, shape: tuple[int, ...]) -> h5py.D
     )
 
 
-def _write_pixels(pixels: h5py.Dataset, rows: NDArray[np.uint8] | Drawn, check: int) -> int:
-    """Writes rows of pixels; returns the checksum of their packed bytes, begun with `check`."""
+def _write_pixels(pixels: h5py.Dataset, rows: NDArray[np.uint8] | Drawn) -> NDArray[np.uint32]:
+    """Writes rows of pixels; returns the checksum of each, packed."""
 
     def pack(row: int) -> bytes:
         return zlib.compress(np.ascontiguousarray(rows[row]).data, _LEVEL)
 
     chunks, origin = pixels.id, (0,) * (len(rows.shape) - 1)
+    checks = np.zeros(len(rows), np.uint32)
     with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
         for i, data in enumerate(pool.map(pack, range(len(rows)))):
             chunks.write_direct_chunk((i, *origin), data)
-            check = zlib.crc32(data, check)
-    return check
+            checks[i] = zlib.crc32(data)
+    return checks
 
 
 def _packed_row(pixels: h5py.Dataset, row: int) -> tuple[int, bytes]:
@@ -195,7 +152,10 @@ def read_header(path: Path) -> Header:
 
 
 def read_dataset(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
-    """Returns header and arrays (pixels left out), checked against their hash."""
+    """Returns header and arrays (pixels left out) of a file or folder, checked against hashes."""
+    if path.is_dir():
+        told, shards = read_collection(path, "grid")
+        return Header.from_json(json.dumps(told)), _join_small([path / s.file for s in shards])
     with opened(path) as file:
         header, arrays = _header(file), read_small(file)
         if fingerprint(header, arrays) != file.attrs["fingerprint"]:
@@ -205,6 +165,19 @@ def read_dataset(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
 
 def read_pixels(path: Path, name: str, episodes: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Returns the pixels of some episodes, in the order asked."""
+    if path.is_dir():
+        _, shards = read_collection(path, "grid")
+        starts = np.cumsum([0, *(shard.held["episodes"] for shard in shards)])
+        places = np.searchsorted(starts, episodes, side="right") - 1
+        if not len(episodes):
+            return read_pixels(path / shards[0].file, name, episodes)
+        order = np.argsort(places, kind="stable")
+        parts = [
+            read_pixels(path / shards[place].file, name, there - starts[place])
+            for place in np.unique(places).tolist()
+            for there in (episodes[places == place],)
+        ]
+        return np.concatenate(parts)[np.argsort(order)]
     with opened(path) as file:
         pixels, checks = file[name], _checks(file)
         out = np.empty((len(episodes), *pixels.shape[1:]), dtype=np.uint8)

@@ -136,7 +136,7 @@ def test_episodes_of_an_edited_world_are_another_data_set(workshop, capsys):
     edited(workshop, "tank_a")
     capsys.readouterr()
     assert main(words) == 2
-    assert "data holds another data set; it differs in world" in capsys.readouterr().err
+    assert "data holds another data set; it differs in code" in capsys.readouterr().err
 
 
 def test_the_file_of_a_task_of_ones_own_is_code_of_its_world(workshop):

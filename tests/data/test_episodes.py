@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import interverse as iv
 from interverse.cli import main
-from interverse.core.errors import InterverseError, InvalidValueError
-from interverse.data import CollectEpisodes, TwinFolder, collect_episodes
+from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError
+from interverse.data import CollectEpisodes, TwinFolder, collect_episodes, collector
+from interverse.data.episodes import _header
 from interverse.rollouts import Refusal
 
 WORLD = "tutorial/slider-v1"
@@ -93,6 +95,78 @@ def test_a_restart_plays_only_what_is_missing(tmp_path):
     assert len(TwinFolder(tmp_path)) == 3
 
 
+@pytest.mark.parametrize("damage", [lambda data: data[:900], lambda data: data[:-1] + b"x"])
+def test_a_damaged_unit_is_made_again(tmp_path, damage):
+    collect_episodes(config(tmp_path))
+    (first, _) = sorted(tmp_path.glob("*.h5"))
+    whole = first.read_bytes()
+    first.write_bytes(damage(whole))
+    if len(damage(whole)) == 900:
+        with pytest.raises(FileFormatError, match=f"{first.name} is missing or truncated"):
+            TwinFolder(tmp_path)
+    collect_episodes(config(tmp_path))
+    assert first.read_bytes() == whole
+
+
+def test_workers_write_the_same_folder_where_they_are_and_where_they_see_none(
+    tmp_path, monkeypatch
+):
+    def content(folder):
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    for name, workers in (("one", 1), ("two", 2)):
+        collect_episodes(config(tmp_path / name, workers=workers))
+    monkeypatch.setattr(collector, "_sees", lambda work: False)  # as a machine far away
+    collect_episodes(config(tmp_path / "far"))
+    assert content(tmp_path / "one") == content(tmp_path / "two") == content(tmp_path / "far")
+
+
+def test_more_episodes_go_on_with_a_folder_and_fewer_are_another(tmp_path):
+    collect_episodes(config(tmp_path / "grown"))
+    more = replace(config(tmp_path / "grown"), episodes=5)
+    collect_episodes(more)
+    collect_episodes(replace(more, out=tmp_path / "whole"))
+    for path in (tmp_path / "whole").iterdir():
+        assert (tmp_path / "grown" / path.name).read_bytes() == path.read_bytes()
+    with pytest.raises(InvalidValueError, match="differs in episodes"):
+        collect_episodes(config(tmp_path / "grown"))
+    collect_episodes(replace(config(tmp_path / "grown"), overwrite=True))
+    assert len(TwinFolder(tmp_path / "grown")) == 3
+
+
+def test_a_policy_whose_files_changed_is_another(tmp_path):
+    def save(number):
+        (tmp_path / "policy").mkdir(exist_ok=True)
+        (tmp_path / "policy" / "weights").write_text(str(number))
+
+    seen = []
+    for number in (1, 1, 2):
+        save(number)
+        asked = replace(config(tmp_path / "set"), policy=tmp_path / "policy")
+        seen.append(_header(asked, {}))
+    assert seen[0] == seen[1] != seen[2]
+
+
+def test_episodes_that_are_asked_for_beyond_their_end_are_told(tmp_path, capsys):
+    longest = iv.make(WORLD).unwrapped.world.max_steps
+    with pytest.raises(InvalidValueError, match=f"ends after {longest}"):
+        collect_episodes(replace(config(tmp_path / "set"), steps=longest + 1))
+    words = ["collect", "rooms/single-v1", "--policy", "random", "--episodes", "1", "--out"]
+    assert main([*words, str(tmp_path / "short")]) == 0  # shorter than the default of 100
+    assert main([*words, str(tmp_path / "long"), "--steps", "500"]) == 2
+    assert "steps is 500, but an episode of rooms/single-v1 ends after" in capsys.readouterr().err
+
+
+def test_a_twin_that_changes_nothing_is_told(tmp_path, capsys):
+    gravity = float(iv.make(WORLD).variables["gravity"].default)
+    words = ["collect", WORLD, "--episodes", "3", "--steps", "2", "--out", str(tmp_path / "set")]
+    assert main([*words, "--twin", f"gravity={gravity}", "box/mass=B"]) == 0
+    assert TwinFolder(tmp_path / "set").unchanged() == [3, 0]
+    told = capsys.readouterr().err
+    assert "is the same as its fact in 3 of 3 episodes (100%): there it changed nothing" in told
+    assert told.count("changed nothing") == 1
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -155,7 +229,7 @@ def test_a_curriculum_acts_in_its_episodes_whoever_plays(tmp_path):
 )
 def test_grids_and_rooms_give_episodes_with_twins_too(world, twin, tmp_path, capsys):
     out = tmp_path / "set"
-    words = [world, "--episodes", "1", "--steps", "2", "--twin", twin, "--out", str(out)]
+    words = [world, "--episodes", "1", "--twin", twin, "--out", str(out)]
     assert main(["collect", *words, "--to", "parquet"]) == 0
     assert "parquet" in capsys.readouterr().err
     twins = TwinFolder(out)

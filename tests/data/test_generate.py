@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.data import Collect, SceneWorld, collect, generate, open_dataset
 from interverse.data.store import PIXELS
 
@@ -117,11 +117,11 @@ def test_stopped_and_started_again_it_ends_the_same_and_plays_on(tmp_path, monke
     played = []
     play = generate._play
 
-    def failing(config, unit, *, images):
+    def failing(config, unit):
         played.append(unit.start)
         if played.count(4) == 1 and unit.start == 4:
             raise KeyboardInterrupt
-        return play(config, unit, images=images)
+        return play(config, unit)
 
     monkeypatch.setattr(generate, "_play", failing)
     config = small(tmp_path / "b.h5")
@@ -168,10 +168,10 @@ def test_two_that_want_the_same_file_play_it_once(tmp_path, monkeypatch):
     played = []
     play = generate._play
 
-    def counting(config, unit, *, images):
+    def counting(config, unit):
         played.append(unit.start)
         time.sleep(0.1)
-        return play(config, unit, images=images)
+        return play(config, unit)
 
     monkeypatch.setattr(generate, "_play", counting)
     config = small(tmp_path / "d.h5")
@@ -274,3 +274,25 @@ def test_the_file_is_small_and_says_what_made_it(tmp_path):
 
 def test_paths_may_be_strings(tmp_path):
     assert collect(small(str(tmp_path / "d.h5"))) == Path(tmp_path / "d.h5")
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_a_folder_of_shards_holds_what_a_file_holds(tmp_path, monkeypatch, images):
+    monkeypatch.setattr(generate, "_UNIT_FRAMES", 12)  # two episodes a shard
+    monkeypatch.setattr(generate, "_UNIT_PICTURES", 12)
+    file = open_dataset(collect(small(tmp_path / "a.h5", images=images)))
+    folder = open_dataset(collect(small(tmp_path / "a", images=images, episodes=5)))
+    assert len(folder) == 5
+    folder = open_dataset(collect(small(tmp_path / "a", images=images)))  # two more
+    assert folder.header == file.header
+    for name in ("actions", "rewards", "states", "seeds", "episodes"):
+        np.testing.assert_array_equal(getattr(folder, name), getattr(file, name))
+    for some in (None, [6, 0, 3], slice(0, 0)):
+        np.testing.assert_array_equal(folder.images(some), file.images(some))
+    with pytest.raises(InvalidValueError, match="differs in seed"):
+        collect(small(tmp_path / "a", images=images, seed=4))
+    (tmp_path / "a" / "grid_000000002_000000003.h5").unlink()
+    with pytest.raises(FileFormatError, match="is missing or truncated"):
+        open_dataset(tmp_path / "a")
+    collect(small(tmp_path / "a", images=images))
+    np.testing.assert_array_equal(open_dataset(tmp_path / "a").images(), file.images())

@@ -1,6 +1,6 @@
-"""Collection of pairs into a folder: one file for each house, resumed after the last whole file.
+"""Collection of pairs into a folder: one shard for each house.
 
-A file depends on the configuration and the house alone. The data set is the first so many pairs of
+A shard depends on the configuration and the house alone. The data set is the first so many pairs of
 consecutive houses, so neither the number of workers nor a restart changes a byte of it, and asking
 for more pairs later goes on from there.
 """
@@ -8,27 +8,21 @@ for more pairs later goes on from there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from interverse._version import __version__
-from interverse.core.errors import FileFormatError, InvalidValueError, check_whole, explain
-from interverse.core.files.atomic import make_folder
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import check_seed
-from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE, PairHeader, collection_key
-from interverse.data.pairs.shards import ShardInfo, read_info, read_layout, shard_name, write_shard
+from interverse.data.collector import HEADER, Shard, collection, collection_header, progress_bar
+from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE
+from interverse.data.pairs.shards import read_layout, shard_name, write_shard
 from interverse.data.schema import MOST_EPISODES, plain_options
-from interverse.data.store import file_bytes, locked, write_bytes
-from interverse.rollouts.executors import run_units
-from interverse.worlds.own_code import data_code
 from interverse.worlds.rooms import Pair, Rejection
 
 _EMPTY_HOUSES = 60  # so many in a row without a pair: the options leave nothing to accept
@@ -84,18 +78,18 @@ class CollectPairs:
         told = {n: v for n, v in self.options.items() if n not in ("threads", "device")}
         return dict(plain_options(told))
 
-    @property
-    def key(self) -> str:
-        """What a shard's content depends on, the house apart."""
-        return collection_key(
-            id=self.id,
-            options=self.shaping,
-            seed=int(self.seed),
+    def header(self) -> dict[str, Any]:
+        """What the pairs depend on, as JSON holds it."""
+        return collection_header(
+            "pairs",
+            self.id,
+            self.shaping,
+            self.seed,
+            pairs=int(self.pairs),
             depth=self.depth,
             instances=self.instances,
-            version=__version__,
-            code=data_code(self.id, self.options),
             pairs_per_house=int(self.pairs_per_house),
+            first_house=int(self.first_house),
         )
 
 
@@ -125,105 +119,79 @@ def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Pat
         config: what to collect.
         source: where pairs come from; None takes the world that `config.id` names.
     """
-    with locked(config.out):
-        held = _held(config)
-        if held is not None and held.pairs == config.pairs:
-            return config.out
-        if source is None:
-            from interverse.data.pairs.rooms import RoomsSource  # builds a world: only when needed
+    if (config.out / INDEX).exists() and not (config.out / HEADER).exists():
+        raise InvalidValueError(
+            explain(f"{config.out} is of an earlier version", fix="Choose another folder")
+        )
+    if source is None:
+        from interverse.data.pairs.rooms import RoomsSource  # builds a world: only when needed
 
-            source = RoomsSource.of(config)
-        make_folder(config.out)
-        _clear_partial(config.out)
-        shards = _shards(config, source)
-        _remove_others(config.out, {shard.file for shard in shards})
-        _header(config, source, shards).save(config.out)
+        source = RoomsSource.of(config)
+    title = f"{config.id} pairs"
+    with (
+        collection(config.out, config.header(), grows="pairs", overwrite=config.overwrite) as held,
+        progress_bar(title, config.pairs, show=config.progress) as advance,
+    ):
+        names = map(shard_name, count(config.first_house))
+        missing = (
+            (shard_name(house), house)
+            for house in count(config.first_house)
+            if shard_name(house) not in held.shards
+        )
+        work = (_write, missing, (config, source))
+        made = held.make(*work, workers=config.workers, cluster=config.cluster)
+        chosen: list[Shard] = []
+        found = 0
+        with closing(made):
+            for name in names:  # the fewest first houses that hold enough
+                while name not in held.shards:
+                    next(made)
+                chosen.append(held.shards[name])
+                new = chosen[-1].held["pairs"]
+                advance(min(new, config.pairs - found))
+                found += new
+                if found >= config.pairs:
+                    break
+                _check_yield(config, chosen)
+        held.finish([shard.file for shard in chosen], **_told(config, source, chosen))
     return config.out
 
 
-def _header(config: CollectPairs, source: PairSource, shards: list[ShardInfo]) -> PairHeader:
-    first = next(shard for shard in shards if shard.pairs)
-    layout, size = read_layout(config.out / first.file)
-    for shard in shards:
-        if shard.pairs and read_layout(config.out / shard.file) != (layout, size):
+def _told(config: CollectPairs, source: PairSource, shards: list[Shard]) -> dict[str, Any]:
+    """Returns what only the finished pairs tell."""
+    full = [shard for shard in shards if shard.held["pairs"]]
+    for shard in full:
+        if shard.held["layout"] != full[0].held["layout"]:
             raise InvalidValueError(
                 explain(
-                    f"{config.out / shard.file} differs from {first.file} in picture size or"
+                    f"{config.out / shard.file} differs from {full[0].file} in picture size or"
                     " variables",
                     allowed="the same in every house",
                 )
             )
-    return PairHeader(
-        id=config.id,
-        options=config.shaping,
-        seed=int(config.seed),
-        pairs=int(config.pairs),
-        size=size,
-        depth=config.depth,
-        instances=config.instances,
-        verbs=source.verbs,
-        nouns=source.nouns,
-        variables=layout,
-        graph=source.graph,
-        shards=tuple(shards),
-        pairs_per_house=int(config.pairs_per_house),
-        first_house=int(config.first_house),
-        code=data_code(config.id, config.options),
-    )
+    layout, size = read_layout(config.out / full[0].file)
+    rejected = Counter[str]()
+    for shard in shards:
+        rejected.update(shard.held["rejected"])
+    made = sum(shard.held["pairs"] for shard in shards)
+    tries = made + rejected.total()
+    return {
+        "size": size,
+        "verbs": list(source.verbs),
+        "nouns": list(source.nouns),
+        "variables": layout.to_json(),
+        "graph": source.graph,
+        "tries": tries,
+        "rejected": dict(sorted(rejected.items())),
+        "acceptance": made / tries,
+    }
 
 
-# --------------------------------------------------------------------------- the work
-
-
-def _shards(config: CollectPairs, source: PairSource) -> list[ShardInfo]:
-    """Returns the fewest first shards that hold enough pairs, made where they are missing."""
-    shards: list[ShardInfo] = []
-    work = (_draw, _missing(config), (config, source))
-    drawn = run_units(*work, workers=int(config.workers), cluster=config.cluster)
-    with _bar(config) as advance, closing(drawn):
-        while not _enough(config, shards, advance):
-            house, shard = next(drawn)
-            write_bytes(config.out / shard_name(house), shard)
-    return shards
-
-
-def _enough(config: CollectPairs, shards: list[ShardInfo], advance: Callable[[int], None]) -> bool:
-    """Adds the shards that follow, as far as they are there; returns whether that is enough."""
-    while (found := sum(shard.pairs for shard in shards)) < config.pairs:
-        shard = _kept(config, config.first_house + len(shards))
-        if shard is None:
-            return False
-        shards.append(shard)
-        advance(found + shard.pairs)
-        _check_yield(config, shards)
-    return True
-
-
-def _missing(config: CollectPairs) -> Iterator[int]:
-    """Yields the houses that have no shard, one after the other, for as long as one asks."""
-    return (house for house in count(config.first_house) if _kept(config, house) is None)
-
-
-def _kept(config: CollectPairs, house: int) -> ShardInfo | None:
-    path = config.out / shard_name(house)
-    if not path.exists():
-        return None
-    try:
-        return read_info(path, config.key)
-    except FileFormatError:
-        path.unlink()  # torn by a full disk or a crash: made again
-        return None
-
-
-def _draw(house: int, shared: tuple[CollectPairs, PairSource]) -> bytes:
-    """Returns the file of a house."""
+def _write(path: Path, house: int, shared: tuple[CollectPairs, PairSource]) -> dict[str, Any]:
+    """Writes the shard of a house."""
     config, source = shared
-
-    def write(path: Path) -> None:
-        found = first_pairs(source(house), config.pairs_per_house)
-        write_shard(path, config.key, house, found, instances=config.instances)
-
-    return file_bytes(shard_name(house), write)
+    found = first_pairs(source(house), config.pairs_per_house)
+    return write_shard(path, house, found, instances=config.instances)
 
 
 def first_pairs(found: Iterable[Pair | Rejection], most: int) -> Iterator[Pair | Rejection]:
@@ -236,13 +204,13 @@ def first_pairs(found: Iterable[Pair | Rejection], most: int) -> Iterator[Pair |
             return
 
 
-def _check_yield(config: CollectPairs, shards: list[ShardInfo]) -> None:
+def _check_yield(config: CollectPairs, shards: list[Shard]) -> None:
     last = shards[-_EMPTY_HOUSES:]
-    if len(last) < _EMPTY_HOUSES or any(shard.pairs for shard in last):
+    if len(last) < _EMPTY_HOUSES or any(shard.held["pairs"] for shard in last):
         return
     why: Counter[str] = Counter()
     for shard in last:
-        why.update(shard.rejected)
+        why.update(shard.held["rejected"])
     raise InvalidValueError(
         explain(
             f"{_EMPTY_HOUSES} houses in a row gave no pair of {config.id} {dict(config.options)}:"
@@ -250,56 +218,3 @@ def _check_yield(config: CollectPairs, shards: list[ShardInfo]) -> None:
             fix="Change the options that reject them",
         )
     )
-
-
-# --------------------------------------------------------------------------- the folder
-
-
-def _held(config: CollectPairs) -> PairHeader | None:
-    """Returns the header of what is there, if it can be kept or continued."""
-    if not (config.out / INDEX).exists():
-        return None
-    if config.overwrite:
-        (config.out / INDEX).unlink()
-        _remove_others(config.out, set())
-        return None
-    found = PairHeader.load(config.out)
-    same = found.key == config.key and found.first_house == config.first_house
-    if same and found.pairs <= config.pairs:
-        return found
-    other = ", other code" * (found.code != data_code(config.id, config.options))
-    raise InvalidValueError(
-        explain(
-            f"{config.out} holds another data set: {found.pairs} pairs of {found.id}"
-            f" {dict(found.options)} with seed {found.seed}, version {found.version}{other}",
-            fix="Choose another folder, or pass overwrite=True",
-        )
-    )
-
-
-def _remove_others(folder: Path, wanted: set[str]) -> None:
-    for path in folder.glob("house_*.h5"):
-        if path.name not in wanted:
-            path.unlink()
-
-
-def _clear_partial(folder: Path) -> None:
-    """Removes what killed processes left; the lock says that none is writing."""
-    for path in folder.glob(".house_*.h5.*"):
-        path.unlink()
-
-
-@contextmanager
-def _bar(config: CollectPairs) -> Iterator[Callable[[int], None]]:
-    if not config.progress:
-        yield lambda count: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as shown:
-        task = shown.add_task(f"{config.id} pairs", total=config.pairs)
-        yield lambda count: shown.update(task, completed=min(count, config.pairs))

@@ -208,7 +208,7 @@ def open_pairs(folder: str | os.PathLike[str]) -> PairDataset:
     """Returns the data set that `collect_pairs` wrote to a folder."""
     path = Path(folder)
     header = PairHeader.load(path)
-    counts = _counts([shard.pairs for shard in header.shards], header.pairs)
+    counts = _counts([shard.held["pairs"] for shard in header.shards], header.pairs)
     files = [shard.file for shard, count in zip(header.shards, counts, strict=True) if count]
     full = [count for count in counts if count]
     parts = [read_columns(path / file, count) for file, count in zip(files, full, strict=True)]
@@ -221,7 +221,7 @@ def open_pairs(folder: str | os.PathLike[str]) -> PairDataset:
             files=tuple(files),
             counts=tuple(full),
             kinds=picture_kinds(path / files[0]),
-            fingerprint=" ".join(shard.fingerprint for shard in header.shards),
+            fingerprint=" ".join(shard.hash for shard in header.shards),
         ),
         rows=np.arange(header.pairs),
         verbs=header.verbs,

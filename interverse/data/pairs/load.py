@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import (
+    FileFormatError,
+    InvalidValueError,
+    UnknownNameError,
+    explain,
+    unknown,
+)
 from interverse.core.files.atomic import datasets_folder
+from interverse.data.collector import HEADER, MANIFEST
 from interverse.data.pairs.collect import CollectPairs, collect_pairs
 from interverse.data.pairs.dataset import PairDataset, open_pairs
 from interverse.data.pairs.header import INDEX
@@ -50,7 +59,11 @@ def load_pairs(
             explain(f"{id} is a folder that holds its pairs: {given} cannot be chosen for it")
         )
     else:
-        data = open_pairs(id) if (Path(id) / INDEX).exists() else load_official(id)
+        data = (
+            open_pairs(id)
+            if any((Path(id) / name).exists() for name in (HEADER, INDEX))
+            else load_official(id)
+        )
     return data if split is None else _part(data, split)
 
 
@@ -59,11 +72,14 @@ def _collected(
 ) -> PairDataset:
     how = {name: options.pop(name) for name in _HOW if name in options}
     config = CollectPairs(id=id, out=Path(), options=options, progress=progress, **how)
-    key = hashlib.blake2b(config.key.encode(), digest_size=5).hexdigest()
-    start = f".from-{config.first_house}" if config.first_house else ""
-    name = f"{id.replace('/', '-')}.{config.pairs}.{key}{start}"
+    told = json.dumps(config.header(), sort_keys=True)
+    key = hashlib.blake2b(told.encode(), digest_size=5).hexdigest()
     place = datasets_folder() if folder is None else Path(folder)
-    return open_pairs(collect_pairs(replace(config, out=place / name)))
+    out = place / f"{id.replace('/', '-')}.{config.pairs}.{key}"
+    if (out / MANIFEST).exists():
+        with suppress(FileFormatError):  # half-made, or a house is truncated: made below
+            return open_pairs(out)
+    return open_pairs(collect_pairs(replace(config, out=out)))
 
 
 def _part(data: PairDataset, split: str) -> PairDataset:

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any, final
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.files.atomic import atomic
 from interverse.data.pairs.collect import CollectPairs, collect_pairs
 from interverse.data.pairs.dataset import PairDataset, open_pairs
-from interverse.data.store import atomic
 
 _PAIRS_A_SECOND = 6.0  # of one processor at 224 px, measured on 2,000 pairs
 _BYTES_A_PAIR = 84_000  # at 224 px, likewise

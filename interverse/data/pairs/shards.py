@@ -1,7 +1,7 @@
 """Pairs at rest: one HDF5 file a house, written whole or not at all.
 
 Encoded pictures of a kind lie end to end in one array, with the offsets beside them. The other
-arrays are small. A hash of everything is an attribute of the file and stands in the index.
+arrays are small, and a hash of them is an attribute of the file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -24,29 +24,13 @@ from interverse.core.files.hdf5 import new_hdf5
 from interverse.core.files.json_text import parse_json
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, encode
 from interverse.data.pairs.values import PairLayout
+from interverse.data.schema import arrays_hash
 from interverse.data.store import opened, read_small
 from interverse.worlds.rooms import Pair, Rejection
 
 FORMAT = "interverse-pairs-1"
 _SMALL = ("verb", "noun", "box_before", "box_after", "address", "nuisance")
 _VALUES = ("before/real", "before/whole", "after/real", "after/whole")
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardInfo:
-    """What a shard holds: so many pairs of so many tries, and why the others were none."""
-
-    file: str
-    house: int
-    pairs: int
-    rejected: Mapping[str, int]
-    fingerprint: str
-
-    @property
-    def tries(self) -> int:
-        """How often a pair was tried."""
-        return self.pairs + sum(self.rejected.values())
 
 
 class Columns(NamedTuple):
@@ -78,13 +62,12 @@ def shard_name(house: int) -> str:
 
 
 def write_shard(
-    path: Path, key: str, house: int, found: Iterable[Pair | Rejection], *, instances: bool = True
-) -> ShardInfo:
-    """Writes what one house gave; returns what that is.
+    path: Path, house: int, found: Iterable[Pair | Rejection], *, instances: bool = True
+) -> dict[str, Any]:
+    """Writes what one house gave; returns what that is, for the manifest.
 
     Args:
         path: the file.
-        key: what the content depends on, the house apart; see `read_info`.
         house: its number.
         found: pairs, and a Rejection for each try that gave none.
         instances: whether to keep the pictures of all instances, besides the object's masks.
@@ -101,44 +84,25 @@ def write_shard(
     arrays = _arrays(pairs, pictures)
     layout = PairLayout.of(pairs[0].factors_before).to_json() if pairs else {}
     size = int(pairs[0].size) if pairs else 0
-    info = ShardInfo(
-        file=path.name,
-        house=house,
-        pairs=len(pairs),
-        rejected=dict(sorted(rejected.items())),
-        fingerprint=_fingerprint(key, arrays),
-    )
+    told = json.dumps(layout, sort_keys=True)
     with new_hdf5(path) as file:
         file.attrs["format"] = FORMAT
-        file.attrs["key"] = key
-        file.attrs["info"] = json.dumps(asdict(info), sort_keys=True)
-        file.attrs["layout"] = json.dumps(layout, sort_keys=True)
+        file.attrs["layout"] = told
         file.attrs["size"] = size
-        file.attrs["labels"] = _fingerprint(key, _labels(arrays))
+        file.attrs["labels"] = arrays_hash(_labels(arrays))
         for name, array in arrays.items():
             packed = {} if name.startswith("pictures/") or not array.size else _PACKED
             file.create_dataset(name, data=array, **packed)
-    return info
+    layout_hash = hashlib.blake2b(f"{size} {told}".encode(), digest_size=8).hexdigest()
+    return {
+        "house": house,
+        "pairs": len(pairs),
+        "rejected": dict(sorted(rejected.items())),
+        "layout": layout_hash if pairs else "",
+    }
 
 
 _PACKED = dict(compression="gzip", compression_opts=4, shuffle=True, fletcher32=True)
-
-
-def read_info(path: Path, key: str) -> ShardInfo:
-    """Returns what a shard holds; one that was made otherwise than `key` says raises."""
-    with opened(path, f"format {FORMAT}") as file:
-        _check_format(file)
-        found = str(file.attrs["key"])
-        info = ShardInfo(**parse_json(file.attrs["info"], "its info"))
-    if found != key:
-        raise InvalidValueError(
-            explain(
-                f"{path} is part of another data set: {found}",
-                allowed=key,
-                fix="Choose another folder, or pass overwrite=True",
-            )
-        )
-    return info
 
 
 def read_layout(path: Path) -> tuple[PairLayout, int]:
@@ -279,15 +243,6 @@ def _arrays(pairs: list[_Bare], pictures: Mapping[str, list[bytes]]) -> dict[str
     return out
 
 
-def _fingerprint(key: str, arrays: Mapping[str, NDArray[Any]]) -> str:
-    digest = hashlib.blake2b(key.encode(), digest_size=16)
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
 def _labels(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Returns what a shard holds besides pictures: small enough to check at every opening."""
     return {n: array for n, array in arrays.items() if not n.startswith("pictures/")}
@@ -296,7 +251,8 @@ def _labels(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def _check_labels(file: h5py.File) -> None:
     """Raises if labels, boxes or values were changed after the shard was written."""
     labels = read_small(file, without="pictures/")
-    if _fingerprint(str(file.attrs["key"]), labels) != file.attrs["labels"]:
+    key = str(file.attrs.get("key", ""))  # files of earlier versions have one
+    if arrays_hash(labels, key) != file.attrs["labels"]:
         raise FileFormatError("its labels do not match their fingerprint")
 
 

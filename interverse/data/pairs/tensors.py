@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
+from interverse.core.files.atomic import atomic
 from interverse.data.pairs.pictures import COLOURS, MASKS, Image, PairPictures, open_image, reading
-from interverse.data.store import atomic
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture

@@ -117,8 +117,10 @@ def targets(tmp_path_factory):
         CollectEpisodes(id=SLIDER, out=root / "twins", episodes=1, steps=2, twins=twins)
     )
     made["collect.json"] = through(root / "twins" / "collect.json", _twins)
+    made["shards.jsonl"] = through(root / "twins" / "shards.jsonl", _twins)
     made["twins"] = through(next((root / "twins").glob("*.h5")), _twins)
-    (root / "twins" / "collect.json").write_bytes(made["collect.json"][0])
+    for name in ("collect.json", "shards.jsonl"):
+        (root / "twins" / name).write_bytes(made[name][0])
     made["command line"] = (COMMANDS, lambda text: _command(text, root))
     (root / "pairs").mkdir()
     (root / "pairs" / "index.json").write_text(json.dumps(_pairs_index()))

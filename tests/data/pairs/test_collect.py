@@ -70,7 +70,7 @@ def test_acceptance_and_reasons_are_told(tmp_path):
     header = PairHeader.load(tmp_path / "a")
     assert (header.tries, header.acceptance) == (24, 0.5)
     assert header.rejected == {"hidden": 4, "small": 8}
-    told = json.loads((tmp_path / "a" / "index.json").read_text())
+    told = json.loads((tmp_path / "a" / "collect.json").read_text())
     assert told["acceptance"] == 0.5
     assert told["variables"]["object/state"] == {"shape": [4], "whole": False}
 
@@ -107,7 +107,7 @@ def test_killed_and_started_again_gives_the_same_bytes(tmp_path):
     assert done.returncode == -signal.SIGKILL
     kept = {path.name: path.stat().st_mtime_ns for path in out.glob("house_*.h5")}
     assert sorted(kept) == ["house_00000.h5", "house_00001.h5"]
-    with pytest.raises(FileNotFoundError, match=r"no .*index\.json.*finishes a half-made"):
+    with pytest.raises(FileFormatError, match=r"killed is half-made.*what is finished is kept"):
         open_pairs(out)
     collect_pairs(config(out), Source())
     assert all((out / name).stat().st_mtime_ns == when for name, when in kept.items())
@@ -172,15 +172,29 @@ def test_a_process_that_dies_is_told_and_nothing_finished_is_lost(tmp_path, monk
     assert content(tmp_path / "a") == content(tmp_path / "b")
 
 
-def test_a_torn_shard_is_made_again(tmp_path):
+@pytest.mark.parametrize("damage", [lambda data: data[:500], lambda data: data[:-1] + b"x"])
+def test_a_damaged_shard_of_a_finished_folder_is_made_again(tmp_path, damage):
     collect_pairs(config(tmp_path / "whole"), Source())
     collect_pairs(config(tmp_path / "torn"), Source())
     shard = tmp_path / "torn" / "house_00001.h5"
-    shard.write_bytes(shard.read_bytes()[:500])
-    with pytest.raises(FileFormatError, match=r"house_00001\.h5"):
-        open_pairs(tmp_path / "torn")
-    (tmp_path / "torn" / "index.json").unlink()
+    shard.write_bytes(damage(shard.read_bytes()))
+    if shard.stat().st_size == 500:
+        with pytest.raises(FileFormatError, match=r"house_00001\.h5 is missing or truncated"):
+            open_pairs(tmp_path / "torn")
     collect_pairs(config(tmp_path / "torn"), Source())
+    assert content(tmp_path / "torn") == content(tmp_path / "whole")
+
+
+def test_a_line_that_a_power_cut_tore_costs_its_shard_alone(tmp_path):
+    collect_pairs(config(tmp_path / "whole"), Source())
+    collect_pairs(config(tmp_path / "torn"), Source())
+    manifest = tmp_path / "torn" / "shards.jsonl"
+    manifest.write_bytes(manifest.read_bytes()[:-30])
+    with pytest.raises(FileFormatError, match=r"half-made, or its shards\.jsonl was changed"):
+        open_pairs(tmp_path / "torn")
+    kept = (tmp_path / "torn" / "house_00000.h5").stat().st_mtime_ns
+    collect_pairs(config(tmp_path / "torn"), Source())
+    assert (tmp_path / "torn" / "house_00000.h5").stat().st_mtime_ns == kept
     assert content(tmp_path / "torn") == content(tmp_path / "whole")
 
 
@@ -188,11 +202,9 @@ def test_another_data_set_is_not_mixed_in(tmp_path):
     out = tmp_path / "a"
     collect_pairs(config(out), Source())
     for change in ({"seed": 1}, {"pairs": 5}, {"options": {"quality": "high"}}, {"depth": True}):
-        with pytest.raises(InvalidValueError, match="holds another data set: 10 pairs"):
+        (name,) = change
+        with pytest.raises(InvalidValueError, match=f"another data set; it differs in {name}"):
             collect_pairs(config(out, **change), Source())
-    (out / "index.json").unlink()
-    with pytest.raises(InvalidValueError, match=r"house_00000\.h5 is part of another data set"):
-        collect_pairs(config(out, seed=1), Source(seed=1))
     collect_pairs(config(tmp_path / "b"), Source())
     collect_pairs(config(tmp_path / "b", seed=1, overwrite=True), Source(seed=1))
     assert set(open_pairs(tmp_path / "b").address[:, 0].tolist()) == {1}
@@ -203,22 +215,25 @@ def test_pairs_of_other_code_are_read_but_not_gone_on_with(tmp_path, monkeypatch
     collect_pairs(config(out), Source())
     monkeypatch.setattr("interverse.core.code.code_hash", lambda: "edited")
     monkeypatch.setattr("interverse.worlds.own_code.code_hash", lambda: "edited", raising=False)
-    with pytest.raises(InvalidValueError, match=r"holds another data set: .*, other code"):
+    with pytest.raises(InvalidValueError, match="holds another data set; it differs in code"):
         collect_pairs(config(out, pairs=12), Source())
     assert len(open_pairs(out)) == 10
-    (out / "index.json").unlink()
-    with pytest.raises(InvalidValueError, match="is part of another data set"):
-        collect_pairs(config(out), Source())
 
 
-def test_a_folder_from_before_code_was_written_down_is_read(tmp_path):
+def test_a_folder_from_before_there_was_a_manifest_is_read(tmp_path):
     collect_pairs(config(tmp_path), Source())
-    index = json.loads((tmp_path / "index.json").read_text())
-    del index["code"]
+    told = json.loads((tmp_path / "collect.json").read_text())
+    lines = (tmp_path / "shards.jsonl").read_text().splitlines()
+    shards = [
+        {"file": line["file"], "fingerprint": line["hash"], **line["held"]}
+        for line in map(json.loads, lines)
+    ]
+    index = told | {"format": "interverse-pairs-1", "shards": shards}
     (tmp_path / "index.json").write_text(json.dumps(index))
+    for name in ("collect.json", "shards.jsonl"):
+        (tmp_path / name).unlink()
     assert len(open_pairs(tmp_path)) == 10
-    assert "code" not in json.loads(PairHeader.load(tmp_path).key)
-    with pytest.raises(InvalidValueError, match="other code"):
+    with pytest.raises(InvalidValueError, match="is of an earlier version"):
         collect_pairs(config(tmp_path), Source())
 
 
@@ -236,7 +251,7 @@ def test_numbers_are_checked(tmp_path, name, value):
 
 def test_a_foreign_index_is_refused(tmp_path):
     (tmp_path / "index.json").write_text('{"format": "other"}')
-    with pytest.raises(FileFormatError, match=r"index\.json is no index of pairs.*'other'"):
+    with pytest.raises(FileFormatError, match=r"index\.json is no header of pairs.*'other'"):
         open_pairs(tmp_path)
 
 
@@ -250,7 +265,7 @@ def test_a_mask_of_another_size_is_refused(tmp_path):
 
     with pytest.raises(InvalidValueError, match=r"mask_after of pair \(0, 0, 0, 0\) is \(32, 31\)"):
         collect_pairs(config(tmp_path / "a"), Wrong())
-    assert not list((tmp_path / "a").iterdir())
+    assert not list((tmp_path / "a").glob("*.h5"))
 
 
 def test_pictures_can_be_read_without_this_library(tmp_path):

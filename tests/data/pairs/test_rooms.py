@@ -88,10 +88,10 @@ def test_by_id_it_is_collected_once(tmp_path):
     how = dict(folder=tmp_path, pairs=2, seed=3, **SMALL)
     first = iv.load_dataset("rooms/multi-v1", **how)
     assert (len(first), first.path.parent) == (2, tmp_path)
-    when = (first.path / "index.json").stat().st_mtime_ns
+    when = (first.path / "collect.json").stat().st_mtime_ns
     again = iv.load_dataset("rooms/multi-v1", **how)
     assert again.path == first.path
-    assert (again.path / "index.json").stat().st_mtime_ns == when
+    assert (again.path / "collect.json").stat().st_mtime_ns == when
 
 
 def test_the_official_layout_is_loaded_by_folder_too(data, tmp_path):
@@ -128,5 +128,5 @@ def test_worlds_without_pairs_are_refused(tmp_path):
 @pytest.mark.slow
 def test_a_thousand_pairs_at_224_pixels_take_less_than_130_megabytes(tmp_path):
     path = collect_pairs(CollectPairs(id="rooms/multi-v1", out=tmp_path / "x", pairs=60))
-    held = sum(shard.pairs for shard in PairHeader.load(path).shards)
+    held = sum(shard.held["pairs"] for shard in PairHeader.load(path).shards)
     assert sum(file.stat().st_size for file in path.iterdir()) / held < 130_000

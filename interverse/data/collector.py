@@ -1,0 +1,354 @@
+"""One way to collect: a folder of shards, written where they are made, under one header.
+
+    FOLDER/collect.json     the header: what the data depend on; at the end the manifest's hash, too
+    FOLDER/shards.jsonl     the manifest: a line for each finished shard, with its size and hash
+    FOLDER/*.h5             the shards, each whole or not at all
+
+A shard is a function of the header and of its own place, so that workers, kills and restarts change
+no byte. Asked for more later, a folder keeps its shards and gets new ones. Data of two settings, or
+of two versions of the code, never share a folder. Started again, whatever is not there with the
+bytes that were written down is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from filelock import FileLock
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from interverse._version import __version__
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.atomic import (
+    check_path,
+    make_folder,
+    remove_stale,
+    scratch_folder,
+    storage,
+    write_bytes,
+    write_json,
+)
+from interverse.core.files.json_text import parse_json, plain, read_json_object
+from interverse.rollouts.executors import run_units
+from interverse.worlds.own_code import data_code
+
+HEADER = "collect.json"
+FORMAT = "interverse-collection-1"
+MANIFEST = "shards.jsonl"
+_HASH, _SIGHT = "manifest", ".here"
+_PATTERNS = ("episodes_*.h5", "grid_*.h5", "house_*.h5")  # names of shards
+Write = Callable[[Path, Any, Any], Mapping[str, Any]]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """One file of a folder: its size and hash, and what it holds, such as how many episodes."""
+
+    file: str
+    bytes: int
+    hash: str
+    held: Mapping[str, Any] = field(default_factory=dict)
+
+    def is_whole(self, folder: Path) -> bool:
+        """Returns whether the file is there with the bytes that were written."""
+        path = folder / self.file
+        return self.has_size(folder) and _hash(path) == self.hash
+
+    def has_size(self, folder: Path) -> bool:
+        """Returns whether the file is there and as long as it was: all that an opening checks."""
+        path = folder / self.file
+        return path.is_file() and path.stat().st_size == self.bytes
+
+
+def collection_header(
+    kind: str, id: str, options: Mapping[str, Any], seed: int, **settings: Any
+) -> dict[str, Any]:
+    """Returns the header of a collection, JSON-ready.
+
+    Args:
+        kind: "episodes", "grid" or "pairs"; it is also the name of the number that may grow.
+        id: the world's.
+        options: what `make` takes, to make it again.
+        seed: unit n of the data (an episode, a house) has the address (seed, n).
+        settings: what else the data depend on.
+    """
+    return {
+        "format": FORMAT,
+        "kind": kind,
+        "id": id,
+        "options": plain(options),
+        "seed": int(seed),
+        **settings,
+        "version": __version__,
+        "code": data_code(id, options),
+    }
+
+
+def read_collection(folder: Path, kind: str) -> tuple[dict[str, Any], tuple[Shard, ...]]:
+    """Returns header and shards of a finished folder; a shard that is not whole raises."""
+    path = folder / HEADER
+    if not path.is_file():
+        raise FileNotFoundError(
+            explain(
+                f"there is no {path}",
+                fix="Make it with `interverse collect`, which also finishes a half-made folder",
+            )
+        )
+    held = read_json_object(path)
+    if (held.get("format"), held.get("kind")) != (FORMAT, kind):
+        raise FileFormatError(
+            explain(
+                f"{path} has format {held.get('format')!r} and kind {held.get('kind')!r}",
+                allowed=f"{FORMAT}, {kind}",
+            )
+        )
+    manifest = folder / MANIFEST
+    if not manifest.is_file() or held.pop(_HASH, None) != _hash(manifest):
+        raise FileFormatError(
+            explain(
+                f"{folder} is half-made, or its {MANIFEST} was changed",
+                fix="Start the same `interverse collect` again: what is finished is kept",
+            )
+        )
+    shards = tuple(_manifest(folder))
+    for shard in shards:
+        if not shard.has_size(folder):
+            raise FileFormatError(
+                explain(
+                    f"{folder / shard.file} is missing or truncated",
+                    fix="Start the same `interverse collect` again: it is made anew",
+                )
+            )
+    return held, shards
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds the right to write a file or folder; the system takes it back from a killed process."""
+    if not path.name:
+        raise InvalidValueError(explain(f"out is {path}", allowed="a name"))
+    check_path(path)
+    with storage(path):
+        make_folder(path.parent)
+        lock = path.with_name(f".{path.name}.lock")
+        lock.touch()  # raises where no file can be made; the lock would wait for ever
+        with FileLock(lock):
+            remove_stale(path.parent)
+            remove_stale(path)
+            yield
+            lock.unlink(missing_ok=True)
+
+
+@contextmanager
+def collection(
+    folder: Path,
+    header: Mapping[str, Any],
+    *,
+    grows: str,
+    overwrite: bool = False,
+) -> Iterator[Collection]:
+    """Yields a folder to collect into, for one process at a time.
+
+    Args:
+        folder: where.
+        header: from `collection_header`.
+        grows: the name of the number in it that may be larger than before.
+        overwrite: remove another data set that is there, which raises otherwise.
+    """
+    with locked(folder):
+        if (folder / HEADER).exists() and overwrite:
+            for path in (*_files(folder), folder / HEADER, folder / MANIFEST):
+                path.unlink(missing_ok=True)
+        held = _held(folder, header, grows)
+        make_folder(folder)
+        if not held:
+            write_json(folder / HEADER, header)
+        found = Collection(folder, header)
+        try:
+            yield found
+        finally:
+            (folder / _SIGHT).unlink(missing_ok=True)
+
+
+@final
+class Collection:
+    """A folder that is being written, see `collection`; `shards` are those that are whole."""
+
+    def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
+        self._folder, self._header = folder, dict(header)
+        self.shards = {s.file: s for s in _manifest(folder) if s.is_whole(folder)}
+        if (folder / MANIFEST).exists():  # without a line that a power cut tore
+            _write_manifest(folder, self.shards.values())
+
+    def make(
+        self,
+        write: Write,
+        units: Iterable[tuple[str, Any]],
+        shared: Any,
+        *,
+        workers: int,
+        cluster: str | None,
+    ) -> Generator[tuple[Any, Shard]]:
+        """Yields units and their shards as they are finished; close it to stop early.
+
+        Args:
+            write: a function of a module, `write(path, unit, shared)`; what it returns is the
+                shard's `held`.
+            units: name of the file and unit, for each that is missing; maybe endlessly many.
+            shared: what all units need; its attribute `gpus` says how many GPUs a unit takes.
+            workers: how many units are made at a time.
+            cluster: a Ray cluster, as for `run_units`.
+        """
+        run = uuid.uuid4().hex
+        write_bytes(self._folder / _SIGHT, run.encode())
+        work = _Work(write=write, shared=shared, folder=self._folder.resolve(), run=run)
+        made = run_units(_make, units, work, workers=workers, cluster=cluster)
+        with closing(made) as finished:
+            for (name, unit), (shard, content) in finished:
+                if content is not None:
+                    write_bytes(self._folder / name, content)
+                with (self._folder / MANIFEST).open("a") as manifest:
+                    manifest.write(_line(shard))
+                self.shards[name] = shard
+                yield unit, shard
+
+    def finish(self, names: Iterable[str], **more: Any) -> None:
+        """Writes the header with its shards, in order, and removes other ones.
+
+        Args:
+            names: of the files that make up the data set.
+            more: what only the finished shards tell, for the header.
+        """
+        chosen = {name: self.shards[name] for name in names}
+        halves = self._folder.glob(".*.partial*")  # of workers that were not waited for
+        for path in (*_files(self._folder), *halves):
+            if path.name not in chosen:
+                path.unlink()
+        _write_manifest(self._folder, chosen.values())
+        told = {**self._header, **more, _HASH: _hash(self._folder / MANIFEST)}
+        if read_json_object(self._folder / HEADER) != json.loads(json.dumps(told)):
+            write_json(self._folder / HEADER, told)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """What all units share. A machine that finds `run` in the folder's `.here` writes there."""
+
+    write: Write
+    shared: Any
+    folder: Path
+    run: str
+
+    @property
+    def gpus(self) -> int:
+        return getattr(self.shared, "gpus", 0)
+
+
+def _make(named: tuple[str, Any], work: _Work) -> tuple[Shard, bytes | None]:
+    """Writes a shard into the folder, or returns its bytes where the folder cannot be seen."""
+    name, unit = named
+    if _sees(work):
+        return _written(work.folder / name, unit, work), None
+    with scratch_folder() as folder:
+        shard = _written(folder / name, unit, work)
+        return shard, (folder / name).read_bytes()
+
+
+def _sees(work: _Work) -> bool:
+    sight = work.folder / _SIGHT
+    return sight.is_file() and sight.read_text() == work.run
+
+
+def _written(path: Path, unit: Any, work: _Work) -> Shard:
+    held = work.write(path, unit, work.shared)
+    return Shard(file=path.name, bytes=path.stat().st_size, hash=_hash(path), held=dict(held))
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _held(folder: Path, header: Mapping[str, Any], grows: str) -> dict[str, Any]:
+    """Returns the header that is there, empty for none; raises for that of another data set."""
+    if not (folder / HEADER).exists():
+        return {}
+    held = read_json_object(folder / HEADER)
+    names = {name for name in header if name not in ("version", grows)}
+    differing = sorted(name for name in names if held.get(name) != header[name])
+    more = held.get(grows)
+    if isinstance(more, int) and more > header[grows] and _HASH in held:
+        differing = sorted([*differing, grows])
+    if differing:
+        told = {n: v for n, v in held.items() if n in differing and n not in ("format", "code")}
+        there = f" (there: {plain(told)})" if told else ""
+        raise InvalidValueError(
+            explain(
+                f"{folder} holds another data set; it differs in {', '.join(differing)}{there}",
+                fix="Choose another folder, or replace it with overwrite=True (--overwrite)",
+            )
+        )
+    return held
+
+
+def _manifest(folder: Path) -> Iterator[Shard]:
+    """Yields the shards written down so far; a line that is no shard's is left out."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return
+    with path.open() as lines:
+        for line in lines:
+            try:
+                shard = Shard(**parse_json(line, "a line"))
+            except (ValueError, TypeError):
+                continue
+            name, types = shard.file, (shard.file, shard.bytes, shard.hash, shard.held)
+            if tuple(map(type, types)) != (str, int, str, dict):
+                continue
+            if Path(name).name != name or name in ("", ".", ".."):
+                raise FileFormatError(explain(f"{path} names {name!r}, outside the folder"))
+            yield shard
+
+
+def _write_manifest(folder: Path, shards: Iterable[Shard]) -> None:
+    path, text = folder / MANIFEST, "".join(map(_line, shards)).encode()
+    if not path.is_file() or path.read_bytes() != text:
+        write_bytes(path, text)
+
+
+def _line(shard: Shard) -> str:
+    return json.dumps(asdict(shard), sort_keys=True) + "\n"
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for pattern in _PATTERNS for path in folder.glob(pattern)]
+
+
+@contextmanager
+def progress_bar(title: str, total: int, *, show: bool) -> Iterator[Callable[[int], None]]:
+    """Yields a function that is told how many more are done; the bar is on standard error.
+
+    It appears with the first of them, so that a mistake is one line.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    shown = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+    task = shown.add_task(title, total=total)
+
+    def advance(count: int) -> None:
+        if show and not shown.live.is_started:
+            shown.start()
+        shown.advance(task, count)
+
+    try:
+        yield advance
+    finally:
+        shown.stop()
