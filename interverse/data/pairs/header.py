@@ -1,4 +1,4 @@
-"""What a folder of pairs is: its header with its manifest of houses, typed."""
+"""The typed header of a folder of pairs, with its manifest of houses."""
 
 from __future__ import annotations
 
