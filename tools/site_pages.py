@@ -1,10 +1,11 @@
-"""Pages of the site that are made from the code: the gallery of all worlds, with pictures.
+"""Pages of the site that are made from the code: the gallery, a page a world, the flags of verbs.
 
 MkDocs calls the functions whose names begin with `on_`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 from collections.abc import Iterator
@@ -14,12 +15,13 @@ from typing import Any
 import gymnasium as gym
 import notebooks
 import numpy as np
-from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File, Files
 from PIL import Image
 
+from interverse.cli import VERBS, main
 from interverse.envs import WorldEnv, make
 from interverse.protocols import PROTOCOLS
+from interverse.rollouts.shipped import SHIPPED, trained_policy
 from interverse.viewer.graph import GraphMarks, graph_svg, lights_of
 from interverse.worlds import WORLDS
 
@@ -28,23 +30,24 @@ _LIGHTS = "Lit up by `do {}` (orange): green changes at once, light green can fo
 _SVG = '<svg xmlns="http://www.w3.org/2000/svg" '
 _MOST_LIT = 12  # a `do` that lights up everything shows nothing
 _OPTIONS = {"chemistry/custom-v1": {"graph": "0->1->2->4,{0-2}->3"}}
+_BOX = re.compile(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]+")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds the gallery and its pictures."""
-    text, pictures = gallery()
-    files.append(File.generated(config, "gallery.md", content=text))
+    """Adds the pages that are made, their pictures, and what pages link to outside docs/."""
+    pages, pictures = gallery()
+    pages["cli_reference.md"] = cli_reference()
+    for path in sorted((_ROOT / "docs" / "tutorials").glob("*.ipynb")):
+        pages[f"tutorials/{path.stem}.md"] = notebooks.markdown(path)
     for path in _outside():
         content = path.read_bytes()
         name = path.relative_to(_ROOT).as_posix()
         if path.suffix == ".md":
             content = content.replace(b"](docs/", b"](").replace(b"/docs/", b"/")
         files.append(File.generated(config, name, content=content))
-    for name, picture in pictures.items():
-        files.append(File.generated(config, name, content=picture))
-    for path in sorted((_ROOT / "docs" / "tutorials").glob("*.ipynb")):
-        page = f"tutorials/{path.stem}.md"
-        files.append(File.generated(config, page, content=notebooks.markdown(path)))
+    made: dict[str, str | bytes] = {**pages, **pictures}
+    for name, text in made.items():
+        files.append(File.generated(config, name, content=text))
     return files
 
 
@@ -52,7 +55,7 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     """Returns a page with links that leave docs/ led to their copies on the site."""
     if page.file.src_uri == "index.md":
         page.meta["hide"] = ["navigation", "toc"]
-        markdown = markdown.replace("[Gallery of all worlds](worlds.md)", "[Gallery](gallery.md)")
+        markdown = markdown.replace("[all worlds](worlds.md)", "[gallery](gallery.md)")
     return markdown if page.file.src_uri.startswith("results/") else markdown.replace("](../", "](")
 
 
@@ -63,68 +66,90 @@ def _outside() -> Iterator[Path]:
         yield from (p for p in sorted((_ROOT / folder).rglob("*")) if p.suffix in kinds)
 
 
-def gallery() -> tuple[str, dict[str, bytes]]:
-    """Returns a page with every registered world, and the pictures it shows by file name."""
+def gallery() -> tuple[dict[str, str], dict[str, bytes]]:
+    """Returns the gallery and a page for every registered world, and their pictures, by file."""
+    pages: dict[str, str] = {}
     pictures: dict[str, bytes] = {}
-    sections: list[str] = []
-    thumbnails: list[str] = []
-    family = ""
-    for name in sorted(WORLDS, key=_place):
-        if name.partition("/")[0] != family:
-            family = name.partition("/")[0]
-            sections += [f"## {family}", "", _FAMILIES[family], ""]
-        env = make(name, render_mode="rgb_array", **_OPTIONS.get(name, {}))
-        env.reset(seed=0)
-        file = f"gallery/{name.replace('/', '-')}.png"
-        pictures[file] = _png(env.render())
-        thumbnails += [f"[![{name}]({file})](#{slugify(name, '-')}) {name}", ""]
-        graph = file.replace(".png", ".svg")
-        done, pictures[graph] = _graph(env)
-        sections += [*_world(name, env, file), '??? note "Causal graph"', ""]
-        sections += [f"    {_LIGHTS.format(done)}", "", f"    ![{done}]({graph}){{ .graph }}", ""]
-        env.close()
-    top = ["# Gallery", "", f"All {len(WORLDS)} worlds, printed from the registry.", ""]
-    grid = ['<div class="thumbnails" markdown>', "", *thumbnails, "</div>", ""]
-    return "\n".join([*top, *grid, *sections]), pictures
+    tiles: list[str] = []
+    asked = _questions()
+    for family in asked:
+        names = [name for name in WORLDS if name.partition("/")[0] == family]
+        if not names:
+            continue
+        links = []
+        for name in names:
+            file = f"gallery/{name.replace('/', '-')}"
+            pages[f"{file}.md"], shown = _world(name, file, asked[family])
+            pictures |= shown
+            links.append(f"[{name.partition('/')[2].removesuffix('-v1')}]({file}.md)")
+        moving = f"images/moving_{family}.webp"
+        still = moving if (_ROOT / "docs" / moving).exists() else f"{file}.png"
+        tiles += [f"![{family}]({still})", f"**{family}**: {asked[family]}", " · ".join(links), ""]
+    top = [
+        f"# Gallery of {len(pages)} worlds",
+        "",
+        "Left, what happened; right, under one `do`.",
+        "",
+    ]
+    pages["gallery.md"] = "\n".join([*top, '<div class="movies" markdown>', "", *tiles, "</div>"])
+    return pages, pictures
 
 
-def _families() -> dict[str, str]:
-    """Returns what each family asks, by the README's table, in its order."""
-    rows = re.findall(
-        r"^\| `(\w+)` \| `.*` \| (.*) \| .*\|$", (_ROOT / "README.md").read_text(), re.M
-    )
-    return {name: text[0].upper() + text[1:] for name, text in rows}
+def _questions() -> dict[str, str]:
+    """Returns what each family asks: the first sentence of its section of the page of worlds."""
+    text = (_ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
+    found = re.findall(r"^## (\w+)\n\n(.*?[?.])(?: |\n)", text, re.M | re.S)
+    return {name: " ".join(said.split()) for name, said in found}
 
 
-_FAMILIES = _families()
-
-
-def _place(name: str) -> int:
-    return list(_FAMILIES).index(name.partition("/")[0])
-
-
-def _png(frame: Any) -> bytes:
+def _world(name: str, file: str, asks: str) -> tuple[str, dict[str, bytes]]:
+    """Returns a world's page and its pictures: the world, and its graph under a `do`."""
+    env = make(name, render_mode="rgb_array", **_OPTIONS.get(name, {}))
+    env.reset(seed=0)
     sink = io.BytesIO()
-    Image.fromarray(frame).save(sink, "PNG")
-    return sink.getvalue()
+    Image.fromarray(env.render()).save(sink, "PNG")
+    done, graph = _graph(env)
+    picture = Path(file).name
+    lines = [f"# {name}", "", asks, "", f"![{name}]({picture}.png){{ width=420 }}", ""]
+    lines += ["| | |", "|---|---|", *_facts(name, env), ""]
+    lines += ["```python", "import interverse as iv", "", f'env = iv.make("{name}")']
+    lines += ["observation, info = env.reset(seed=0)", "```", "", "## Variables", ""]
+    lines += ["| name | kind | default | unit | space A | space B |", "|---|---|---|---|---|---|"]
+    lines += _variables(env)
+    lines += ["", "## Causal graph", "", _LIGHTS.format(done), ""]
+    lines += [f"![{done}]({picture}.svg){{ .graph }}", ""]
+    env.close()
+    return "\n".join(lines), {f"{file}.png": sink.getvalue(), f"{file}.svg": graph}
 
 
-def _world(name: str, env: WorldEnv, picture: str) -> list[str]:
-    protocols = [p.name for p in PROTOCOLS.load(name)] if name in PROTOCOLS else []
-    lines = [f"### {name}", "", f"![{name}]({picture}){{ width=320 }}", ""]
+def _facts(name: str, env: WorldEnv) -> Iterator[str]:
+    """Yields the rows on observations, actions, steps, reward, protocols and shipped policies."""
     seen = env.observation_space
     parts = [f"`{part}`" for part in seen.spaces] if isinstance(seen, gym.spaces.Dict) else []
-    shown = ", ".join(parts) or f"`{seen.shape}`"
-    lines += [f"Observes {shown}, acts by {_acts(env)}, {env.world.max_steps} steps.", ""]
-    if protocols:
-        lines += [f"Protocols: {', '.join(f'`{p}`' for p in protocols)}.", ""]
-    lines += ['??? note "Variables"', "", "    | name | kind | unit | space A | space B |"]
-    lines += ["    |---|---|---|---|---|"]
+    yield f"| observation | {', '.join(parts) or f'`{seen.shape}`'} |"
+    yield f"| action | {_acts(env)} |"
+    yield f"| steps | {env.world.max_steps} |"
+    if name in PROTOCOLS:
+        yield f"| protocols | {', '.join(f'`{p.name}`' for p in PROTOCOLS.load(name))} |"
+    card = f'"{name}"'
+    shipped = [p for p in SHIPPED if card in (trained_policy(p) / "policy.json").read_text()]
+    if shipped:
+        yield f"| policies of the package | {', '.join(f'`{policy}`' for policy in shipped)} |"
+
+
+def _variables(env: WorldEnv) -> list[str]:
+    """Returns a row for each variable; those that differ by a number alone share one."""
+    rows: dict[tuple[str, ...], set[str]] = {}
     for variable in env.variables.values():
-        a, b = _range(variable.space_a), _range(variable.space_b)
-        lines.append(f"    | `{variable.name}` | {variable.kind} | {variable.unit} | {a} | {b} |")
-    lines.append("")
-    return lines
+        name = re.sub(r"(?<=_)\d+", "{i}", variable.name)
+        spaces = (_range(variable.space_a), _range(variable.space_b))
+        default = "" if variable.default is None else _numbers(np.asarray(variable.default))
+        rows.setdefault((name, variable.kind, variable.unit, *spaces), set()).add(default)
+    shown = []
+    for (name, kind, unit, a, b), defaults in rows.items():
+        default = defaults.pop() if len(defaults) == 1 else "by number"
+        shown.append(f"| `{name}` | {kind} | {default} | {unit} | {a} | {b} |")
+    return shown
 
 
 def _graph(env: WorldEnv) -> tuple[str, bytes]:
@@ -151,6 +176,26 @@ def _range(space: Any) -> str:
     low, high = np.asarray(space.low).ravel(), np.asarray(space.high).ravel()
     if not low.size:
         return ""
-    if (low == low[0]).all() and (high == high[0]).all():
-        return f"{low[0]:g} to {high[0]:g}"
-    return f"({', '.join(f'{x:.3g}' for x in low)}) to ({', '.join(f'{x:.3g}' for x in high)})"
+    return f"{_numbers(low)} to {_numbers(high)}"
+
+
+def _numbers(values: Any) -> str:
+    """Returns numbers as a reader would write them; equal ones once, long ones shortened."""
+    flat = np.ravel(values)
+    if flat.dtype.kind not in "biuf" or not flat.size:
+        return ""
+    if (flat == flat[0]).all():
+        return f"{flat[0]:.4g}"
+    return f"({', '.join(f'{x:.3g}' for x in flat[:6])}{', ...' if flat.size > 6 else ''})"
+
+
+def cli_reference() -> str:
+    """Returns every verb's help, as its `--help` prints it."""
+    lines = ["# Flags of every verb", ""]
+    for verb in sorted(VERBS):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+            main([verb, "--help"])
+        told = "\n".join(_BOX.sub("", line).rstrip() for line in printed.getvalue().splitlines())
+        lines += [f"## interverse {verb}", "", "```text", told.strip(), "```", ""]
+    return "\n".join(lines)

@@ -10,13 +10,16 @@ import sys
 
 import pytest
 
+from interverse.cli import VERBS
 from interverse.worlds import WORLDS
 from tests.docs.test_pages import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import site_pages
 
-_MADE = {"gallery.md"} | {f"tutorials/{p.stem}.md" for p in ROOT.glob("docs/tutorials/*.ipynb")}
+_MADE = {"gallery.md", "cli_reference.md"} | {
+    f"tutorials/{p.stem}.md" for p in ROOT.glob("docs/tutorials/*.ipynb")
+}
 
 
 @pytest.mark.slow
@@ -28,7 +31,7 @@ def test_the_site_builds_in_strict_mode(tmp_path):
     assert "WARNING" not in done.stderr
     gallery = (tmp_path / "gallery.html").read_text()
     own = [n for n in WORLDS if WORLDS[n].target.startswith("interverse.") and n[:4] != "lab/"]
-    assert all(name in gallery for name in own)
+    assert all(f"gallery/{name.replace('/', '-')}.html" in gallery for name in own)
     assert len(list((tmp_path / "gallery").glob("*.png"))) >= len(own)
     assert len(list((tmp_path / "gallery").glob("*.svg"))) >= len(own)
     assert "mermaid" not in gallery, "the browser would fetch its script from elsewhere"
@@ -51,11 +54,23 @@ def test_the_api_page_names_what_exists():
         assert set(members.split(", ")) <= vars(importlib.import_module(module)).keys(), module
 
 
-def test_the_gallery_shows_each_world_with_its_picture(monkeypatch):
+def test_the_gallery_has_a_page_for_each_world_with_its_picture(monkeypatch):
     few = [name for name in WORLDS if name.startswith(("tutorial/", "chemistry/custom"))]
     monkeypatch.setattr(site_pages, "WORLDS", few)
-    page, pictures = site_pages.gallery()
-    assert all(f"### {name}" in page for name in few)
+    pages, pictures = site_pages.gallery()
+    gallery = pages.pop("gallery.md")
+    assert len(pages) == len(few) == gallery.count("-v1.md)")
+    assert (
+        "| `box/mass` | latent | 0.5 | kg | 0.3 to 0.6 | 0.6 to 0.9 |"
+        in pages["gallery/tutorial-slider-v1.md"]
+    )
     assert len(pictures) == 2 * len(few) > 2  # the world, and its graph
-    assert all(name in page for name in pictures)
+    for name in pictures:
+        assert any(f"({name.removeprefix('gallery/')})" in page for page in pages.values())
     assert {bytes(data[:4]) for data in pictures.values()} == {b"\x89PNG", b"<svg"}
+
+
+def test_the_reference_of_flags_has_every_verb():
+    text = site_pages.cli_reference()
+    assert set(re.findall(r"^## interverse (\w+)", text, re.M)) == set(VERBS)
+    assert text.count("usage: interverse") == len(VERBS)
