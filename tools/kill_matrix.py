@@ -75,7 +75,7 @@ TRAIN = _verb(
     " --option max_steps=20"
 )
 DEVICE = _verb(
-    "train --task trifinger/pushing-v1 --device torch --out OUT --steps 3200 --num-envs 8 --option"
+    "train --task trifinger/pushing-v1 --device cpu --out OUT --steps 3200 --num-envs 8 --option"
     " max_steps=20 --hyper starts=8 horizon=2 epochs=1 minibatches=1 hidden=[8]"
 )
 FIT = _verb("fit blocks/observed-3-v1 --model ae --budget smoke --epochs 1 --out OUT")

@@ -1,1 +1,54 @@
-"""Agents: baselines to train, and planners that use a world model."""
+"""Agents: one table of all that learns, and planners that use a world model.
+
+A row says all of an agent: the class that learns, the options it is made with, and tags. The first
+tag is its family, which has settings and a loop in common: `batch` (thousands of worlds beside the
+learner), `states` (Stable-Baselines3) or `pictures`. The others are what presets go by: `cropped`
+agents see random crops of larger pictures, `authored` ones have a preset of their authors' code.
+"""
+
+from interverse.core.errors import check_name
+from interverse.core.registry import Entry, Registry
+
+_SAC_AUG = "interverse.agents.pixel.sac_aug:SacAug"
+_PICTURES = ("pictures",)
+
+AGENTS = Registry(
+    "algorithm",
+    {
+        "curl": Entry("interverse.agents.pixel.curl:Curl", {}, ("pictures", "cropped")),
+        "dbc": Entry("interverse.agents.pixel.dbc:Dbc", {}, _PICTURES),
+        "drq": Entry("interverse.agents.pixel.drq:Drq", {}, _PICTURES),
+        "drq_v2": Entry("interverse.agents.pixel.drq_v2:DrqV2", {}, _PICTURES),
+        "ppo": Entry("interverse.learning.ppo:DevicePpo", {}, ("batch",)),
+        "rad": Entry("interverse.agents.pixel.rad:Rad", {}, ("pictures", "cropped")),
+        "sac": Entry("stable_baselines3:SAC", {}, ("states",)),
+        "sac_ae": Entry("interverse.agents.pixel.sac_ae:SacAe", {}, _PICTURES),
+        "sac_aug": Entry(_SAC_AUG, {"augmentation": "drq"}, _PICTURES),
+        "sac_cj_aug": Entry(_SAC_AUG, {"augmentation": "color_jitter+drq"}, _PICTURES),
+        "sac_nr_aug": Entry(_SAC_AUG, {"augmentation": "network_randomization+drq"}, _PICTURES),
+        "sac_pixels": Entry("interverse.agents.pixel.sac:PixelSac", {}, _PICTURES),
+        "sb3_ppo": Entry("stable_baselines3:PPO", {}, ("states",)),
+        "sgqn": Entry("interverse.agents.pixel.sgqn:Sgqn", {}, ("pictures", "authored")),
+        "soda": Entry("interverse.agents.pixel.soda:Soda", {}, ("pictures", "authored", "cropped")),
+        "svea": Entry("interverse.agents.pixel.svea:Svea", {}, ("pictures", "authored")),
+        "td3": Entry("stable_baselines3:TD3", {}, ("states",)),
+        "tdmpc2": Entry("interverse.agents.pixel.tdmpc2:TdMpc2", {}, _PICTURES),
+    },
+)
+
+
+def tagged(tag: str) -> tuple[str, ...]:
+    """Returns the agents of a family, or with another tag.
+
+    >>> tagged("states")
+    ('sac', 'sb3_ppo', 'td3')
+    """
+    return tuple(name for name in AGENTS if tag in AGENTS[name].tags)
+
+
+def check_agent(name: str, family: str) -> None:
+    """Raises for an agent that is not of a family."""
+    check_name("algorithm", name, tagged(family))
+
+
+__all__ = ["AGENTS", "check_agent", "tagged"]

@@ -22,7 +22,6 @@ from interverse.core.errors import (
 )
 from interverse.core.type_checks import check_types
 
-Algorithm = Literal["ppo", "sac", "td3"]
 Preset = Literal["paper", "small"]
 
 
@@ -37,7 +36,7 @@ class Hyper:
         settings: arguments of the SB3 class.
         tanh: whether the networks use tanh (else ReLU).
         net: hidden layers.
-        shared: whether actor and critic of ppo share them.
+        shared: whether actor and critic of sb3_ppo share them.
     """
 
     steps: int = 100_000
@@ -53,8 +52,8 @@ class Hyper:
             check_whole(width, "a layer of net", 10**6)
 
 
-PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
-    ("ppo", "paper"): Hyper(
+PRESETS: Mapping[tuple[str, Preset], Hyper] = {
+    ("sb3_ppo", "paper"): Hyper(
         steps=100_000_000,
         num_envs=20,
         tanh=True,
@@ -71,7 +70,7 @@ PRESETS: Mapping[tuple[Algorithm, Preset], Hyper] = {
             "clip_range_vf": 0.2,  # as Stable-Baselines 2 does unless told otherwise
         },
     ),
-    ("ppo", "small"): Hyper(
+    ("sb3_ppo", "small"): Hyper(
         num_envs=16,
         tanh=True,
         net=(64, 64),

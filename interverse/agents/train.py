@@ -16,9 +16,9 @@ from rich.console import Console
 
 from interverse._version import __version__
 from interverse.actors.words import training_curriculum
-from interverse.agents import presets
+from interverse.agents import AGENTS, check_agent, presets
 from interverse.agents.hyper_checks import check_hyper
-from interverse.agents.presets import Algorithm, Hyper, Preset, preset, tracked
+from interverse.agents.presets import Hyper, Preset, preset, tracked
 from interverse.agents.sb3 import WorldVecEnv, export
 from interverse.core.code import claim_run
 from interverse.core.errors import (
@@ -43,7 +43,7 @@ from interverse.worlds.world import engine_of
 try:
     import numpy as np
     import torch
-    from stable_baselines3 import PPO, SAC, TD3, HerReplayBuffer
+    from stable_baselines3 import HerReplayBuffer
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.logger import configure
     from stable_baselines3.common.noise import NormalActionNoise
@@ -56,7 +56,6 @@ except ImportError as error:
 # More is a slip of the keyboard: OpenMP ends the process that asks for a million threads.
 _MOST_SEED = 2**32 - 1  # what Stable-Baselines3 takes
 LIMITS = {"steps": 10**12, "checkpoint_every": 10**12, "threads": 1024}
-ALGORITHMS = {"ppo": PPO, "sac": SAC, "td3": TD3}
 _NOISE = 0.1  # standard deviation of td3's actions while it explores
 # Arguments of the SB3 classes that are the run's own, or no plain values.
 _OURS = {"policy", "env", "seed", "policy_kwargs", "device", "verbose", "tensorboard_log"} | {
@@ -75,8 +74,8 @@ class Train:
     """A world's id, such as trifinger/pushing-v1."""
     out: Path
     """A folder for checkpoints, logs and the exported policy."""
-    algorithm: Algorithm = "ppo"
-    """ppo, sac or td3."""
+    algorithm: str = "sb3_ppo"
+    """sb3_ppo, sac or td3; others have flags of their own: `--algorithm NAME --help`."""
     preset: Preset = "small"
     """ "paper" (CausalWorld's networks, hyper-parameters, worlds and steps) or "small"."""
     steps: int | None = None
@@ -109,15 +108,18 @@ class Train:
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
     def __post_init__(self) -> None:
+        check_agent(self.algorithm, "states")
         check_whole(self.seed, "seed", _MOST_SEED, least=0)
         check_device(self.device)
         if self.steps is None:
             object.__setattr__(self, "steps", preset(self.algorithm, self.preset).steps)
         for name, most in LIMITS.items():
             check_whole(getattr(self, name), name, most)
-        if self.her and self.algorithm == "ppo":
+        if self.her and self.algorithm == "sb3_ppo":
             raise InvalidValueError(
-                explain("her is on with algorithm ppo", allowed="sac and td3, which have a replay")
+                explain(
+                    "her is on with algorithm sb3_ppo", allowed="sac and td3, which have a replay"
+                )
             )
         check_name("space", self.space, SPACE_NAMES)
         if "space" in self.options:
@@ -199,7 +201,7 @@ def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
     `settings` has every argument of the SB3 class, `horizon` is the length of an episode in steps.
     """
     world, hyper = env.venv.unwrapped.world, _hyper(config)
-    known = inspect.signature(ALGORITHMS[config.algorithm]).parameters.items()
+    known = inspect.signature(AGENTS.load(config.algorithm)).parameters.items()
     defaults = {name: p.default for name, p in known if name not in _OURS}
     noise = {"action_noise": _NOISE} if config.algorithm == "td3" else {}
     network = {"net": hyper.net, "tanh": hyper.tanh}
@@ -261,7 +263,7 @@ def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
     if config.her:
         settings["replay_buffer_class"] = HerReplayBuffer
     settings |= {"seed": config.seed, "policy_kwargs": network, "device": config.device}
-    kind = ALGORITHMS[config.algorithm]
+    kind = AGENTS.load(config.algorithm)
     try:
         with warnings.catch_warnings(category=UserWarning, action="ignore"):  # a smaller last batch
             plain: Any = SharedTrunk if hyper.shared else "MlpPolicy"
@@ -288,10 +290,10 @@ def _settings(config: Train, env: WorldVecEnv) -> dict[str, Any]:
 def _hyper(config: Train) -> Hyper:
     """Returns the preset's hyper-parameters with those that were given instead."""
     hyper = preset(config.algorithm, config.preset)
-    known = {*inspect.signature(ALGORITHMS[config.algorithm]).parameters, "net", "tanh"} - _OURS
+    known = {*inspect.signature(AGENTS.load(config.algorithm)).parameters, "net", "tanh"} - _OURS
     for name in config.hyper:
         check_name("hyper-parameter", name, known)
     given = dict(config.hyper)
     made = {name: given.pop(name) for name in ("net", "tanh") if name in given}
-    check_hyper(ALGORITHMS[config.algorithm], given)
+    check_hyper(AGENTS.load(config.algorithm), given)
     return replace(hyper, settings={**hyper.settings, **given}, **made)

@@ -16,7 +16,8 @@ from typing import Any
 
 from interverse.core.errors import InterverseError, missing_extra, unknown
 
-# verb -> (module of this package, config dataclass, function, one line of help)
+# verb -> (module of this package, config dataclass, function, one line of help). Where no config is
+# named, the module's `choose` tells config and function by a command's words.
 VERBS: dict[str, tuple[str, str, str, str]] = {
     "bench": ("bench", "Bench", "bench", "measure speed, as ratios in one run"),
     "check": ("check", "Check", "check", "the laws of every world, tried on one"),
@@ -34,7 +35,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     "report": ("report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": ("reproduce", "Reproduce", "reproduce", "published tables, made again"),
     "sweep": ("sweep", "SweepCommand", "sweep_command", "tasks x algorithms x curricula x seeds"),
-    "train": ("train", "TrainCommand", "train", "a baseline, on states or on pictures"),
+    "train": ("train", "", "train", "an agent, on states or on pictures"),
     "verify": ("verify", "Verify", "verify", "check results, play a sample again"),
     "view": ("view", "View", "view", "a world in the browser, with sliders"),
 }
@@ -50,7 +51,6 @@ KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
             "dmcr": ("reproduce", "ReproduceRemastered", "reproduce"),
         },
     ),
-    "train": ("--task", {"rooms/": ("train_pairs", "TrainPairsCommand", "train_pairs")}),
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}")
@@ -151,14 +151,17 @@ def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Pat
         verb, [*rest, *flag_words({n: v for n, v in held.items() if n == flag})]
     )
     module = importlib.import_module(f"{__name__}.{module_name}")
-    kind = getattr(module, config_name)
+    if config_name:
+        kind, function = getattr(module, config_name), getattr(module, function_name)
+    else:
+        kind, function = module.choose([*rest, *flag_words(held)])
     config = parse_flags(kind, verb, config_words(kind, rest, held) if held else rest)
     chosen = getattr(config, "out", None)
     if chosen is None and hasattr(module, "out_folder"):
         chosen = module.out_folder(config)
     if getattr(config, "dry_run", False):
         chosen = None  # nothing is written
-    return config, getattr(module, function_name), chosen
+    return config, function, chosen
 
 
 def _rows(verb: str) -> list[tuple[str, str, str]]:

@@ -49,8 +49,10 @@ def _flags(kinds: Sequence[tuple[str, str, str]]) -> list[str]:
     found = {"--config", "--help"}
     for module, config, _ in kinds:
         try:
-            kind = getattr(importlib.import_module(f"interverse.cli.{module}"), config)
+            loaded = importlib.import_module(f"interverse.cli.{module}")
+            every = [getattr(loaded, config)] if config else loaded.commands()
         except (InterverseError, ModuleNotFoundError):
             continue  # needs an extra
-        found |= {f"--{item.name.replace('_', '-')}" for item in fields(kind)}
+        names = {item.name for kind in every for item in fields(kind)}
+        found |= {f"--{name.replace('_', '-')}" for name in names}
     return sorted(found)

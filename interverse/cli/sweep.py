@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, redirect_stdout
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -28,7 +28,7 @@ from interverse.cli import UsageError, parse_flags
 from interverse.cli.config_file import flag_words
 from interverse.cli.evaluate import Evaluate, flag_names, parse_pairs
 from interverse.cli.json_output import print_json
-from interverse.cli.train import TrainCommand, training
+from interverse.cli.train import parsed, training, usual_algorithm
 from interverse.core.code import claim_file
 from interverse.core.errors import (
     FileFormatError,
@@ -59,9 +59,10 @@ from interverse.worlds.own_code import own_code
 
 MOST_WORKERS = 10_000
 _KEYS = ("algorithms", "curricula", "evaluate", "seeds", "tasks", "train")
-_MADE_HERE = ("actor", "algorithm", "allow_other_code", "curriculum", "out", "seed", "seeds")
-_OTHERS = {*_MADE_HERE, "json", "task"}
-_TRAIN = tuple(sorted({item.name for item in fields(TrainCommand)} - _OTHERS))
+_OTHERS = {"actor", "algorithm", "allow_other_code", "curriculum", "out", "seed", "seeds"} | {
+    "json",
+    "task",
+}
 _EVALUATE = ("device", "episodes", "metrics", "option", "protocols", "seed")
 _MOST = 10_000
 _NAME = re.compile(r"[\w.+-]{1,60}")
@@ -119,12 +120,11 @@ class SweepCell:
         world = re.sub(r"[^\w.-]", "_", self.task)
         return f"{world}-{self.experiment}-s{self.seed}"
 
-    def command(self, out: Path, *, allow_other_code: bool = False) -> TrainCommand:
+    def command(self, out: Path, *, allow_other_code: bool = False) -> Any:
         """Returns the training as a command that writes to a folder."""
         words = [*self.train, "--out", str(out)]
         words += ["--allow-other-code"] if allow_other_code else []
-        config: TrainCommand = parse_flags(TrainCommand, "train", words)
-        return config
+        return parsed(words)
 
     @property
     def gpus(self) -> int:
@@ -145,10 +145,10 @@ class SweepCell:
 def read_plan(file: Path) -> tuple[SweepCell, ...]:
     """Returns the cells of a sweep's file; any mistake in it raises before any work starts."""
     given = read_yaml(file, _KEYS)
-    for key, known in (("train", _TRAIN), ("evaluate", _EVALUATE)):
-        check_keys(_mapping(given, key), known, f"{file.name}, {key}")
+    check_keys(_mapping(given, "evaluate"), _EVALUATE, f"{file.name}, evaluate")
+    _check_free(_mapping(given, "train"), f"{file.name}, train")
     tasks, seeds = _listed(given, "tasks"), _seeds(given)
-    algorithms = [_algorithm(entry) for entry in _listed(given, "algorithms", ["ppo"])]
+    algorithms = [_algorithm(entry) for entry in _listed(given, "algorithms", [None])]
     curricula = [_curriculum(entry) for entry in _listed(given, "curricula", [None])]
     count = len(tasks) * len(algorithms) * len(curricula) * len(seeds)
     if count > _MOST:
@@ -156,7 +156,13 @@ def read_plan(file: Path) -> tuple[SweepCell, ...]:
             explain(f"{file} has {count:,} cells", allowed=f"at most {_MOST:,}")
         )
     cells = tuple(
-        _cell(task, f"{label}{suffix}", seed, {**_mapping(given, "train"), **flags, **stage}, given)
+        _cell(
+            task,
+            f"{label or usual_algorithm(task)}{suffix}",
+            seed,
+            {**_mapping(given, "train"), **flags, **stage},
+            given,
+        )
         for task, (label, flags), (suffix, stage), seed in product(
             tasks, algorithms, curricula, seeds
         )
@@ -206,7 +212,9 @@ def _check_names(cells: Sequence[SweepCell]) -> None:
 
 
 def _algorithm(entry: Any) -> tuple[str, dict[str, Any]]:
-    """Returns an algorithm's label and its flags of `train`."""
+    """Returns an algorithm's label and its flags of `train`; None is a task's usual one."""
+    if entry is None:
+        return "", {}
     if isinstance(entry, str):
         entry = {"algorithm": entry}
     if not isinstance(entry, dict) or not isinstance(entry.get("algorithm"), str):
@@ -216,11 +224,20 @@ def _algorithm(entry: Any) -> tuple[str, dict[str, Any]]:
                 allowed="a name, or a mapping with algorithm, flags of train, and name",
             )
         )
-    check_keys(entry, ("algorithm", "name", *_TRAIN), "an algorithm")
+    _check_free({n: v for n, v in entry.items() if n != "algorithm"}, "an algorithm")
     label = entry.get("name", entry["algorithm"])
     if not isinstance(label, str) or not _NAME.fullmatch(label):
         raise InvalidValueError(explain(f"an algorithm is named {label!r}", allowed="letters, - +"))
     return label, {name: value for name, value in entry.items() if name != "name"}
+
+
+def _check_free(flags: Mapping[str, Any], what: str) -> None:
+    """Raises for a flag of `train` that the sweep gives itself."""
+    for name in flags:
+        if name in _OTHERS:
+            raise InvalidValueError(
+                explain(f"{what} gives {name}, which the sweep gives", fix=f"Leave out {name}")
+            )
 
 
 def _curriculum(entry: Any) -> tuple[str, dict[str, Any]]:

@@ -1,22 +1,24 @@
-"""Training on a device: PPO with checkpoints, resume and an exported policy."""
+"""PPO beside thousands of worlds: settings, checkpoints, resume and an exported policy."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 import torch
+import tyro
 from rich.console import Console
 
 from interverse._version import __version__
 from interverse.actors.curriculum import Curriculum
 from interverse.actors.words import training_curriculum
+from interverse.agents import check_agent
 from interverse.agents.policies import TRAINED, trained_policy
-from interverse.core.code import claim_run
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
@@ -25,10 +27,11 @@ from interverse.core.errors import (
     check_whole,
     explain,
 )
-from interverse.core.files.atomic import alone_in, storage, write_json
-from interverse.core.files.json_text import plain, read_json
-from interverse.core.files.tensor_files import read_safetensors, write_safetensors
+from interverse.core.files.atomic import write_json
+from interverse.core.files.checkpoints import Checkpoint, Checkpoints
+from interverse.core.files.json_text import plain
 from interverse.core.rng import generator, region_seed
+from interverse.core.run import CHECKPOINTS, Display, Run, duration
 from interverse.core.type_checks import check_types
 from interverse.learning.demonstrations import Demonstrations, demonstrate
 from interverse.learning.initial import check_initial
@@ -54,80 +57,134 @@ _GROUPS = 8  # groups of worlds that start at different times
 _BRIEF = 0.2  # of a whole episode
 _DEMONSTRATIONS = 256  # episodes of the baseline, where they are needed
 _LARGEST_SEED = 2**31 - 1
-_CHECKPOINT, _CURVE = "checkpoint.safetensors", "curve.json"
+_CURVE = "curve.json"
+# What may differ from one call to the next.
+_FREE = ("allow_other_code", "checkpoint_every", "out", "seconds", "wandb")
+_FIRST = 3  # updates after which the time that a run takes is told
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSizes:
+    """How much a run does unless it is told, and what it then reaches.
+
+    Attributes:
+        steps: in all.
+        num_envs: worlds side by side.
+        starts: different episode starts.
+        shown: share of them on the paths of the scripted baseline.
+        expects: the score that a run of these sizes reached, for its user.
+    """
+
+    steps: int = 30_000_000
+    num_envs: int = 1024
+    starts: int = 16384
+    shown: float = 0.0
+    expects: str = ""
+
+
+GPU_SIZES = BatchSizes(steps=100_000_000, num_envs=8192)
+CPU_SIZES: Mapping[str, BatchSizes] = {  # by task; measured on one core
+    "reaching": BatchSizes(
+        steps=1_500_000,
+        num_envs=256,
+        starts=2048,
+        expects="success 1.0 in P0 and .9 in P5, which has goals of its own",
+    ),
+    "pushing": BatchSizes(expects="fractional success 1.0 in P0"),
+    "picking": BatchSizes(steps=10_000_000, shown=0.25, expects="fractional success 1.0 in P0"),
+}
 
 
 def trained_steps(folder: Path) -> int:
     """Returns the steps that a run has learned from so far."""
-    path = folder / _CHECKPOINT
-    return int(read_safetensors(path)["count"][0]) if path.exists() else 0
+    held = Checkpoints(folder / CHECKPOINTS).load()
+    return 0 if held is None else held.step
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class DeviceTrain:
-    """A run of PPO on a device; started again with the same values, it goes on where it stopped.
-
-    Attributes:
-        task: a world's id. out: a folder. device: "cuda", "warp" or "torch".
-        curriculum: CausalWorld's 0, 1 or 2; by default 1, or 0 beside actors.
-        actor: actors that draw the starts instead, as words; see `interverse.actors.words`.
-        space: the space that they draw from.
-        steps: in all. seconds: the most this call may take, 0 for no limit.
-        num_worlds: side by side. starts: how many different episode starts are drawn.
-        seed: of everything. options: of the world; by default 3 substeps a step, as published.
-        checkpoint_every: steps between checkpoints, rounded up to updates. settings: of PPO.
-        brief: share of the worlds whose episodes are a fifth as long; the others play whole ones.
-            Worlds stand in eight groups, so it is a multiple of 1/8; by default 0.75, or 0 with
-            fewer worlds than groups.
-        placed: share of the starts at which the first block stands in its goal already.
-        plain: share of the starts that the curriculum leaves as the task has them, those of P0, to
-            the nearest whole one.
-        initial: a policy that a device trained with the same options of the world, for this task or
-            one of the same observations, to begin with: one of the package's or a folder.
-        shown: share of the starts on paths of the task's scripted baseline, see
-            `interverse.learning.demonstrations`.
-        demonstrations: episodes of the baseline that are played for `shown` or the settings'
-            `imitation`, solved or not; 256 by default.
-        shaping: the reward that is learned from; see `interverse.learning.shaping`.
-        allow_other_code: go on with a folder that other code or libraries began.
-    """
+    """Trains PPO beside many worlds; started again with the same flags, it goes on."""
 
     task: str
+    """A world's id: reaching, pushing, picking, pick_and_place or stacking2 of trifinger."""
     out: Path
-    device: str = "cuda"
+    """A folder for checkpoints, curves and the exported policy."""
+    algorithm: str = "ppo"
+    """The learner; each has flags of its own: `interverse train --algorithm NAME --help`."""
+    device: str = ""
+    """cpu (MuJoCo) or cuda (MuJoCo Warp); by default cuda where there is one."""
+    steps: int = 0
+    """Environment steps in all; 0 for what the task takes on this device."""
+    num_envs: int = 0
+    """Worlds side by side; 0 for 8,192 on a GPU, and 256 or 1,024 on a CPU."""
     curriculum: int | None = None
+    """CausalWorld's: 0 none, 1 goals, 2 everything; by default 1, or 0 beside actors."""
     actor: tuple[str, ...] = ()
+    """Actors that draw the starts instead, such as visual or physical_properties:group=block."""
     space: SpaceName = "A"
-    steps: int = 100_000_000
-    seconds: float = 0.0
-    num_worlds: int = 8192
-    starts: int = 16384
+    """The space that starts are drawn from; B and A_B are the tests', and the run says so."""
     seed: int = 0
-    options: dict[str, Any] = field(default_factory=lambda: {"skip_frame": 3})
+    """The seed of everything."""
     checkpoint_every: int = 10_000_000
-    shaping: str = "progress"
+    """Steps between checkpoints; there is one every five minutes anyhow."""
+    seconds: float = 0.0
+    """The most that this call may take; 0 for no limit."""
     allow_other_code: bool = False
-    brief: float | None = None
-    placed: float = 0.0
-    plain: float = 0.1
-    initial: str = ""
-    shown: float = 0.0
-    demonstrations: int | None = None
-    settings: PpoSettings = field(default_factory=PpoSettings)
+    """Go on with a folder that other code or libraries began."""
+    wandb: str | None = None
+    """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
+    options: Annotated[dict[str, Any], tyro.conf.Suppress] = field(
+        default_factory=lambda: {"skip_frame": 3}
+    )
+    """Options of the worlds; by default 3 substeps a step, as published."""
+    starts: Annotated[int, tyro.conf.Suppress] = 0
+    """How many different episode starts are drawn; 0 for the usual number."""
+    brief: Annotated[float | None, tyro.conf.Suppress] = None
+    """Share of the worlds whose episodes are a fifth as long; the others play whole ones. Worlds
+    stand in eight groups, so it is a multiple of 1/8; by default 0.75, or 0 with fewer worlds than
+    groups."""
+    placed: Annotated[float, tyro.conf.Suppress] = 0.0
+    """Share of the starts at which the first block stands in its goal already."""
+    plain: Annotated[float, tyro.conf.Suppress] = 0.1
+    """Share of the starts that the curriculum leaves as the task has them, those of P0, to the
+    nearest whole one."""
+    initial: Annotated[str, tyro.conf.Suppress] = ""
+    """A policy that this learner trained with the same options of the world, for this task or one
+    of the same observations, to begin with: one of the package's or a folder."""
+    shown: Annotated[float | None, tyro.conf.Suppress] = None
+    """Share of the starts on paths of the task's scripted baseline, see
+    `interverse.learning.demonstrations`."""
+    demonstrations: Annotated[int | None, tyro.conf.Suppress] = None
+    """Episodes of the baseline that are played for `shown` or the settings' `imitation`, solved or
+    not; 256 by default."""
+    shaping: Annotated[str, tyro.conf.Suppress] = "progress"
+    """The reward that is learned from; see `interverse.learning.shaping`."""
+    settings: Annotated[PpoSettings, tyro.conf.Suppress] = field(default_factory=PpoSettings)
+    """Hyper-parameters of PPO."""
 
     def __post_init__(self) -> None:
+        check_agent(self.algorithm, "batch")
+        device = self.device or usual_device()
+        # MuJoCo's worlds on the CPU give Torch tensors here: they are the device "torch" there.
+        object.__setattr__(self, "device", "torch" if device == "cpu" else device)
+        sizes = self.usual_sizes()
+        for name in ("steps", "num_envs", "starts", "shown"):
+            given = getattr(self, name)
+            if given is None or (given == 0 and name != "shown"):
+                object.__setattr__(self, name, getattr(sizes, name))
         check_types(DeviceTrain, {item.name: getattr(self, item.name) for item in fields(self)})
         check_whole(self.seed, "seed", _LARGEST_SEED, least=0)
         check_name("space", self.space, SPACE_NAMES)
         if self.curriculum is None:
             object.__setattr__(self, "curriculum", 0 if self.actor else 1)
         if self.brief is None:
-            object.__setattr__(self, "brief", 0.75 if self.num_worlds >= _GROUPS else 0.0)
+            object.__setattr__(self, "brief", 0.75 if self.num_envs >= _GROUPS else 0.0)
         check_drawn_at_start(self.drawn())
         for name in ("steps", "checkpoint_every"):
             check_whole(getattr(self, name), name, 10**12)
-        for name in ("num_worlds", "starts"):
+        for name in ("num_envs", "starts"):
             check_whole(getattr(self, name), name, 1_000_000)
         if self.demonstrations is not None:
             check_whole(self.demonstrations, "demonstrations", 10_000)
@@ -143,11 +200,26 @@ class DeviceTrain:
         self._check_shares()
         if self.shaping != "progress":
             raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
-        if self.settings.horizon * self.num_worlds < 2:
+        if self.settings.horizon * self.num_envs < 2:
             raise InvalidValueError(
-                explain("an update has one step of one world", fix="Raise horizon or num_worlds")
+                explain("an update has one step of one world", fix="Raise horizon or num_envs")
             )
         self._check_options()
+
+    def usual_sizes(self) -> BatchSizes:
+        """Returns the sizes that this task has on this device, unless others are given."""
+        name = self.task.partition("/")[2].removesuffix("-v1")
+        if self.device == "torch":
+            return CPU_SIZES.get(name, BatchSizes())
+        learned = name in ("pushing", "picking")  # results/causalworld/h200.json
+        return replace(GPU_SIZES, expects=CPU_SIZES[name].expects if learned else "")
+
+    def expects(self) -> str:
+        """Returns what a run like this one reached; empty where none was tried."""
+        usual = DeviceTrain(task=self.task, out=self.out, device=self.device)
+        names = {item.name for item in fields(self)} - {*_FREE, "seed"}
+        alike = all(getattr(self, name) == getattr(usual, name) for name in names)
+        return self.usual_sizes().expects if alike else ""
 
     def drawn(self) -> Curriculum:
         """Returns what draws the starts."""
@@ -156,11 +228,11 @@ class DeviceTrain:
     def _check_shares(self) -> None:
         """Raises for shares that so many worlds or starts cannot have."""
         groups = (self.brief or 0.0) * _GROUPS
-        few = self.num_worlds < _GROUPS and 0.0 < groups < _GROUPS
+        few = self.num_envs < _GROUPS and 0.0 < groups < _GROUPS
         if few or groups != round(groups):
             raise InvalidValueError(
                 explain(
-                    f"brief is {self.brief} of {self.num_worlds:,} worlds",
+                    f"brief is {self.brief} of {self.num_envs:,} worlds",
                     allowed=f"0, 1, and from {_GROUPS} worlds on every multiple of 1/{_GROUPS}",
                 )
             )
@@ -191,9 +263,20 @@ class DeviceTrain:
         options = parse_options(entry.load().options_type, given)
         if not isinstance(options, trifinger.TriFingerOptions):
             raise InvalidValueError(
-                explain(f"{self.task} has no device form", allowed="tasks of trifinger")
+                explain(
+                    f"{self.task} is no task that ppo learns",
+                    allowed=f"{', '.join(trifinger.DEVICE_TASKS)} of trifinger",
+                    fix="Use --algorithm sb3_ppo",
+                )
             )
         return options
+
+
+def usual_device() -> str:
+    """Returns "cuda" where a GPU and MuJoCo Warp are there, else "cpu"."""
+    if not torch.cuda.is_available():
+        return "cpu"
+    return "cpu" if importlib.util.find_spec("mujoco_warp") is None else "cuda"
 
 
 def train_on_device(
@@ -202,6 +285,7 @@ def train_on_device(
     starts: Starts | None = None,
     shown: Demonstrations | None = None,
     report: Callable[[dict[str, Any]], None] | None = None,
+    progress: bool = False,
 ) -> Path:
     """Trains and returns the folder of the exported policy.
 
@@ -210,33 +294,35 @@ def train_on_device(
         starts: episode starts of the curriculum drawn before; None draws them here.
         shown: demonstrations made before; None makes them here if the run needs them.
         report: told of the progress, as a row of the learning curve.
+        progress: whether to show it on standard error.
     """
     if config.device.startswith("cuda"):
         find_device(config.device)  # drawing starts takes a while
     if config.initial:
         check_initial(_initial_policy(config.initial), config.world_options())  # likewise
-    if shown is None and (config.shown or config.settings.imitation):
-        shown = demonstrations_of(config)
     if note := space_note(config.space):
         Console(stderr=True).print(note, soft_wrap=True)
-    starts = starts or drawn_starts(config)
-    if shown is not None and config.shown:
-        starts = mixed(starts, shown.starts, config)
-    short = round((config.brief or 0.0) * _GROUPS)
-    arena = make_arena(
-        config.task,
-        starts,
-        num_worlds=config.num_worlds,
-        device=config.device,
-        groups=[1.0] * (_GROUPS - short) + [_BRIEF] * short,
-        options=config.options,
-    )
-    try:
-        with alone_in(config.out), storage(config.out):
-            learner = DevicePpo(arena, config.settings, seed=config.seed)
-            return learn(config, learner, report, shown)
-    finally:
-        arena.close()
+    with Display(show=progress) as display:
+        if shown is None and (config.shown or config.settings.imitation):
+            playing = display.add(f"{config.task}: episodes of the scripted baseline", 1)
+            shown = demonstrations_of(config)
+            display.end(playing)
+        starts = starts or drawn_starts(config)
+        if shown is not None and config.shown:
+            starts = mixed(starts, shown.starts, config)
+        short = round((config.brief or 0.0) * _GROUPS)
+        arena = make_arena(
+            config.task,
+            starts,
+            num_worlds=config.num_envs,
+            device=config.device,
+            groups=[1.0] * (_GROUPS - short) + [_BRIEF] * short,
+            options=config.options,
+        )
+        try:
+            return _learn(config, arena, shown, display, report)
+        finally:
+            arena.close()
 
 
 def drawn_starts(config: DeviceTrain) -> Starts:
@@ -270,7 +356,7 @@ def mixed(starts: Starts, shown: Starts, config: DeviceTrain) -> Starts:
     Of either kind as many different ones are taken as there are, and all about equally often.
     """
     draw = generator(seed=config.seed, name="device/mixed_starts").permutation
-    count = round(config.shown * config.starts)
+    count = round((config.shown or 0.0) * config.starts)
     parts = [
         Starts({name: rows[picked] for name, rows in part.rows.items()})
         for part, picked in (
@@ -283,56 +369,78 @@ def mixed(starts: Starts, shown: Starts, config: DeviceTrain) -> Starts:
     return Starts({name: rows[order] for name, rows in whole.items()})
 
 
-def learn(
+def _learn(
     config: DeviceTrain,
-    learner: DevicePpo,
+    arena: trifinger.DeviceArena,
+    shown: Demonstrations | None,
+    display: Display,
     report: Callable[[dict[str, Any]], None] | None,
-    shown: Demonstrations | None = None,
 ) -> Path:
     """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
-    record = run_record(config, learner.arena)
-    claimed = {**record, "code": own_code(config.task, config.options)}
-    claim_run(config.out, claimed, allow_other_code=config.allow_other_code)
-    curve = _resume(config.out, learner)
-    if shown is not None and config.settings.imitation:
-        learner.imitate(*(torch.as_tensor(a) for a in (shown.observations, shown.actions)))
-    if config.initial:
-        learner.begin_with(_initial_policy(config.initial))
-    saved = learner.steps
-    writer = _tensorboard(config.out, learner.steps)
+    identity = {**run_record(config, arena), "code": own_code(config.task, config.options)}
+    run = Run(
+        config.out,
+        identity,
+        title=f"{config.algorithm} {config.task}",
+        total=config.steps,
+        every=config.checkpoint_every,
+        display=display,
+        wandb=config.wandb,
+        allow_other_code=config.allow_other_code,
+    )
+    curve: list[dict[str, Any]] = []
+    with run:
+        learner = DevicePpo(arena, config.settings, seed=config.seed)
+        if (saved := run.resume()) is not None:
+            _restore(learner, saved, config.out)
+            curve += saved.record["curve"]
+        if shown is not None and config.settings.imitation:
+            learner.imitate(*(torch.as_tensor(a) for a in (shown.observations, shown.actions)))
+        if config.initial:
+            learner.begin_with(_initial_policy(config.initial))
+        begun = learner.steps
+        clock: list[float] = []  # when the first updates were done
 
-    def told(row: dict[str, Any]) -> None:
-        curve.append(row)
-        for name, value in row.items() if writer is not None else ():
-            if isinstance(value, int | float) and name != "steps":
-                writer.add_scalar(name, value, row["steps"])
-        if report is not None:
-            report(row)
+        def told(row: dict[str, Any]) -> None:
+            curve.append(row)
+            run.log(row["steps"], {name: value for name, value in row.items() if name != "steps"})
+            run.show(row["steps"], f"fraction {row['fraction']:.2f}, success {row['success']:.2f}")
+            if report is not None:
+                report(row)
 
-    def updated() -> None:
-        nonlocal saved
-        if learner.steps >= saved + config.checkpoint_every:
-            saved = learner.steps
-            _save(config.out, learner, curve)
+        def state() -> Checkpoint:
+            # No checkpoint of worlds whose contacts did not fit. Curve and policy come first: a
+            # run that was stopped can be evaluated.
+            arena.engine.check_capacity()
+            write_json(config.out / _CURVE, curve)
+            export(config, learner).save(config.out / "policy")
+            return Checkpoint(step=learner.steps, record={"curve": curve}, tensors=learner.save())
 
-    learner.learn(config.steps, report=told, updated=updated, seconds=config.seconds)
-    _save(config.out, learner, curve)
-    if writer is not None:
-        writer.close()
-    return export(config, learner).save(config.out / "policy")
+        def updated() -> None:
+            run.show(learner.steps)
+            if len(clock) < _FIRST:
+                clock.append(time.monotonic())
+                if len(clock) == _FIRST:
+                    rate = (learner.steps - begun) * (1 - 1 / _FIRST) / (clock[-1] - clock[0])
+                    run.say(_outlook(config, learner.steps, rate))
+            run.keep(learner.steps, state)
+
+        learner.learn(config.steps, report=told, updated=updated, seconds=config.seconds)
+        if learner.steps < config.steps or not (config.out / "policy").exists():
+            run.save(state())
+    return config.out / "policy"
+
+
+def _outlook(config: DeviceTrain, done: int, rate: float) -> str:
+    """Returns how long a run takes at so many steps a second, and what it comes to."""
+    line = (
+        f"{duration((config.steps - done) / rate)} on this machine, at {rate:,.0f} steps a second"
+    )
+    return f"About {line}; expect {config.expects()}." if config.expects() else f"About {line}."
 
 
 def _initial_policy(name: str) -> ExportedPolicy:
     return ExportedPolicy.load(trained_policy(name) if name in TRAINED else Path(name))
-
-
-def _tensorboard(folder: Path, steps: int) -> Any:
-    """Returns a writer of curves that go on after `steps`; None where TensorBoard is not there."""
-    if importlib.util.find_spec("tensorboard") is None:
-        return None
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(folder / "tensorboard"), purge_step=steps + 1 if steps else None)
 
 
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:
@@ -350,31 +458,18 @@ def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, A
         "horizon": arena.max_steps,
         "engine": {"device": config.device, "contact": arena.options.contact},
     }
-    for name in ("out", "seconds", "allow_other_code", "checkpoint_every"):
+    for name in _FREE:
         del record[name]
     return dict(plain(record))
 
 
-def _save(folder: Path, learner: DevicePpo, curve: list[dict[str, Any]]) -> None:
-    """Writes the learning curve, then the checkpoint that makes it count."""
-    learner.arena.engine.check_capacity()  # no checkpoint of worlds whose contacts did not fit
-    write_json(folder / _CURVE, curve)
-    write_safetensors(folder / _CHECKPOINT, learner.save())
-
-
-def _resume(folder: Path, learner: DevicePpo) -> list[dict[str, Any]]:
-    """Loads the folder's checkpoint, if there is one; returns the learning curve so far."""
-    if not (folder / _CHECKPOINT).exists():
-        return []
-    saved = read_safetensors(folder / _CHECKPOINT)
+def _restore(learner: DevicePpo, saved: Checkpoint, folder: Path) -> None:
     try:
-        learner.restore(saved)
+        learner.restore(saved.tensors)
     except (KeyError, ValueError, RuntimeError) as error:
         raise FileFormatError(
             explain(
-                f"{folder / _CHECKPOINT} is no checkpoint of this run: {error}",
+                f"the checkpoint in {folder} is none of this run: {error}",
                 fix="Remove it to begin again",
             )
         ) from error
-    curve: list[dict[str, Any]] = read_json(folder / _CURVE)
-    return [row for row in curve if row["steps"] <= learner.steps]

@@ -33,11 +33,11 @@ def interrupt_after(monkeypatch, steps: int) -> None:
     monkeypatch.setattr(WorldVecEnv, "step_wait", step_wait)
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", pytest.param("sac", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("algorithm", ["sb3_ppo", pytest.param("sac", marks=pytest.mark.slow)])
 def test_an_interrupted_run_ends_as_an_unbroken_one(algorithm, tmp_path, monkeypatch):
     settings = RUN | {"algorithm": algorithm, "evaluate_episodes": 2, "hyper": {"net": [16]}}
     settings |= {"options": {"max_steps": 20}}
-    if algorithm == "ppo":
+    if algorithm == "sb3_ppo":
         settings["hyper"] |= {"n_steps": 32, "batch_size": 64, "n_epochs": 2}
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train_and_evaluate(TrainAndEvaluate(**settings, out=whole))
@@ -46,7 +46,9 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(algorithm, tmp_path, monkeyp
         with pytest.raises(KeyboardInterrupt):
             train_and_evaluate(TrainAndEvaluate(**settings, out=broken))
     kept = (broken / "checkpoint" / "state.json").read_text()
-    assert '"num_timesteps": 384' in kept if algorithm == "ppo" else '"num_timesteps": 28' in kept
+    assert (
+        '"num_timesteps": 384' in kept if algorithm == "sb3_ppo" else '"num_timesteps": 28' in kept
+    )
     train_and_evaluate(TrainAndEvaluate(**settings, out=broken))
     mine, theirs = (load_file(f / "policy" / "policy.safetensors") for f in (whole, broken))
     assert all(np.array_equal(mine[name], theirs[name]) for name in mine)

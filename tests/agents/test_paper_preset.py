@@ -15,7 +15,7 @@ from interverse.data.episodes import CollectEpisodes, collect_episodes
 
 # Table 5 of the paper; its worlds: skip 3 (0.012 s), space A, dense weights, weight of the overlap.
 SHEET = {
-    "ppo": {
+    "sb3_ppo": {
         "gamma": 0.99,
         "learning_rate": 2.5e-4,
         "ent_coef": 0.01,
@@ -57,14 +57,14 @@ def test_hyper_parameters_are_those_of_table_5(algorithm):
     hyper = preset(algorithm, "paper")
     assert SHEET[algorithm].items() <= hyper.settings.items()
     assert hyper.net == (256, 256)
-    assert hyper.tanh == (algorithm == "ppo")
-    if algorithm == "ppo":
+    assert hyper.tanh == (algorithm == "sb3_ppo")
+    if algorithm == "sb3_ppo":
         batch = hyper.num_envs * hyper.settings["n_steps"]
         assert (hyper.num_envs, batch, batch // hyper.settings["batch_size"]) == (20, 120_000, 40)
 
 
-STEPS = {"ppo": 100_000_000, "sac": 10_000_000, "td3": 10_000_000}
-BATCHES = {"ppo": (20, 3000), "sac": (1, 256), "td3": (1, 128)}
+STEPS = {"sb3_ppo": 100_000_000, "sac": 10_000_000, "td3": 10_000_000}
+BATCHES = {"sb3_ppo": (20, 3000), "sac": (1, 256), "td3": (1, 128)}
 
 
 @pytest.mark.parametrize("algorithm", SHEET)
@@ -78,18 +78,19 @@ def test_the_record_of_a_run_is_the_papers_whole_setting(algorithm, tmp_path):
     assert (record["num_envs"], record["settings"]["batch_size"]) == BATCHES[algorithm]
     assert SHEET[algorithm].items() <= record["settings"].items()
     assert record["settings"]["net"] == [256, 256]
-    assert record["settings"]["tanh"] == (algorithm == "ppo")
+    assert record["settings"]["tanh"] == (algorithm == "sb3_ppo")
     assert (record["space"], record["horizon"], record["options"]["skip_frame"]) == ("A", 834, 3)
     assert record["options"]["dense_reward_weights"] == [750, 250, 0]
     assert record["engine"]["contact"] in ("exact", "convex")
 
 
 def test_steps_that_are_given_win_over_the_preset(tmp_path):
-    from interverse.cli.train import TrainCommand, training
+    from interverse.cli.train import parsed, training
 
-    def steps(**given):
-        command = TrainCommand(task="trifinger/pushing-v1", out=tmp_path, preset="paper", **given)
-        return training(command)[0].steps
+    def steps(algorithm="sb3_ppo", **given):
+        words = f"--task trifinger/pushing-v1 --out {tmp_path} --preset paper"
+        words += f" --algorithm {algorithm}" + "".join(f" --{n} {v}" for n, v in given.items())
+        return training(parsed(words.split()))[0].steps
 
     assert steps() == 100_000_000
     assert steps(algorithm="sac") == 10_000_000
@@ -157,9 +158,9 @@ def test_the_network_is_the_papers(tmp_path):
     env.close()
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+@pytest.mark.parametrize("algorithm", ["sb3_ppo", "sac"])
 def test_a_stopped_run_of_the_paper_ends_as_an_unbroken_one(algorithm, tmp_path):
-    hyper = {"n_steps": 16, "batch_size": 8} if algorithm == "ppo" else {"learning_starts": 8}
+    hyper = {"n_steps": 16, "batch_size": 8} if algorithm == "sb3_ppo" else {"learning_starts": 8}
     for folder, ends in (("whole", [64]), ("broken", [32, 64])):
         for steps in ends:
             config = Train(

@@ -35,7 +35,7 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
 GOALS = {"task": "trifinger/reaching-v1", "her": True, "actor": ("goals", "joints@first=1")}
 GOALS |= {"space": "A_B"}  # the angles of random tips lie in neither A nor B
 RUNS = {
-    "ppo": {"algorithm": "ppo", "steps": 1536, "curriculum": 2},
+    "sb3_ppo": {"algorithm": "sb3_ppo", "steps": 1536, "curriculum": 2},
     "sac": {"algorithm": "sac", "steps": 1024, "curriculum": 2},
     "td3": {"algorithm": "td3", "steps": 1024, "actor": ("adaptive:patterns=box/mass,window=4",)},
     "sac+her": {"algorithm": "sac", "steps": 1024, **GOALS, "options": {"max_steps": 40}},
@@ -116,7 +116,7 @@ def test_an_sb3_model_in_memory_is_told_of_starts_that_it_has_seen(capsys):
 def test_the_export_acts_as_the_model(tmp_path):
     from interverse.agents.sb3 import export
 
-    for algorithm in ("ppo", "sac", "td3"):
+    for algorithm in ("sb3_ppo", "sac", "td3"):
         settings = config(tmp_path / algorithm, algorithm=algorithm)
         env = make_env(settings)
         model = make_model(settings, env)
@@ -164,7 +164,7 @@ def test_a_trained_policy_is_evaluated_by_its_path(tmp_path):
     assert len(results) == 2
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
+@pytest.mark.parametrize("algorithm", ["sb3_ppo", "sac", "td3"])
 def test_control_is_trained_and_tested_from_states(algorithm, tmp_path):
     task = {"task": "control/cartpole_balance-v1", "algorithm": algorithm, "steps": 64}
     folder = train(config(tmp_path, **task, options={"observation": "state", "max_steps": 8}))
@@ -246,7 +246,7 @@ def test_the_vec_env_gives_terminal_observations():
         ({"task": "tutorial/nothing-v1"}, UnknownNameError, "unknown world"),
         ({"actor": ("goles",)}, UnknownNameError, "Did you mean 'goals'"),
         ({"actor": ("goals",), "curriculum": 1}, InvalidValueError, "both given"),
-        ({"her": True}, InvalidValueError, "her is on with algorithm ppo"),
+        ({"her": True}, InvalidValueError, "her is on with algorithm sb3_ppo"),
         ({"her": True, "algorithm": "sac"}, InvalidValueError, "no goals to relabel"),
         ({"options": {"spce": "A"}}, UnknownNameError, "unknown option 'spce'"),
     ],

@@ -32,7 +32,7 @@ def test_pixel_and_device_trainings_hold_their_folder_too(tmp_path):
     from interverse.learning.train import DeviceTrain, train_on_device
 
     pixels = PixelTrain(task="control/cartpole_balance-v1", out=tmp_path)
-    small = dict(num_worlds=2, starts=2, curriculum=0, options={"max_steps": 4})
+    small = dict(num_envs=2, starts=2, curriculum=0, options={"max_steps": 4})
     device = DeviceTrain(task="trifinger/pushing-v1", out=tmp_path, device="torch", **small)
     for start, settings in ((train_pixels, pixels), (train_on_device, device)):
         with alone_in(tmp_path), pytest.raises(InvalidValueError, match="another process"):

@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy import stats
 
-from interverse.agents.pixel import AGENTS
+from interverse.agents import AGENTS
 from interverse.agents.pixel.config import plan
 from interverse.agents.pixel.train import train
 from interverse.benchmarks.dmcr import analysis, run, sheets

@@ -19,7 +19,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "sweep.yaml"
 KEPT = ("policy/policy.safetensors", "policy/policy.json", "scores/results.parquet")
 SMALL = """
 tasks: [tutorial/slider-v1]
-algorithms: [ppo]
+algorithms: [sb3_ppo]
 seeds: 2
 train: {steps: 4, num_envs: 2, evaluate_episodes: 0, option: {max_steps: 4}}
 evaluate: {protocols: P0, episodes: 2}
@@ -33,9 +33,9 @@ def short_batches(monkeypatch):
 
     from interverse.agents import presets
 
-    small = presets.PRESETS["ppo", "small"]
+    small = presets.PRESETS["sb3_ppo", "small"]
     short = replace(small, settings={"n_steps": 4, "batch_size": 8, "n_epochs": 1})
-    monkeypatch.setitem(presets.PRESETS, ("ppo", "small"), short)
+    monkeypatch.setitem(presets.PRESETS, ("sb3_ppo", "small"), short)
 
 
 @pytest.fixture
@@ -57,17 +57,22 @@ def cell_folders(out):
 def test_the_example_has_every_combination():
     plan = read_plan(EXAMPLE)
     assert len(plan) == 2 * 2 * 2 * 3
-    assert plan[0].name == "trifinger_reaching-v1-ppo-c0-s0"
-    assert {cell.experiment for cell in plan} == {"ppo-c0", "ppo-c1", "sac-her-c0", "sac-her-c1"}
+    assert plan[0].name == "trifinger_reaching-v1-sb3_ppo-c0-s0"
+    assert {cell.experiment for cell in plan} == {
+        "sb3_ppo-c0",
+        "sb3_ppo-c1",
+        "sac-her-c0",
+        "sac-her-c1",
+    }
 
 
 @pytest.mark.parametrize(
     ("line", "told"),
     [
         ("taks: [a]", "unknown key of sweep.yaml 'taks'.*mean 'tasks'"),
-        ("train: {stepz: 3}", "unknown key of sweep.yaml, train 'stepz'.*mean 'steps'"),
-        ("train: {steps: many}", "tutorial_slider-v1-ppo-s0: .*steps"),
-        ("train: {seed: 3}", "unknown key of sweep.yaml, train 'seed'"),
+        ("train: {stepz: 3}", "unknown flag 'stepz'.*mean 'steps'"),
+        ("train: {steps: many}", "tutorial_slider-v1-sb3_ppo-s0: .*steps"),
+        ("train: {seed: 3}", "sweep.yaml, train gives seed"),
         ("evaluate: {protocols: P99}", "P99"),
         ("evaluate: {episodes: 1, metrics: [nothing]}", "nothing"),
         ("evaluate: {policy: evil.zip}", "unknown key"),
@@ -79,15 +84,15 @@ def test_the_example_has_every_combination():
         ("tasks: []", "tasks is"),
         ("tasks: [no/such-v1]", "no/such-v1"),
         ("algorithms: [dqn]", "dqn"),
-        ("algorithms: [{name: ppo}]", "algorithms has"),
-        ("algorithms: [{algorithm: ppo, name: ../x}]", "an algorithm is named"),
-        ("algorithms: [ppo, {algorithm: ppo, her: false}]", "two cells"),
+        ("algorithms: [{name: sb3_ppo}]", "algorithms has"),
+        ("algorithms: [{algorithm: sb3_ppo, name: ../x}]", "an algorithm is named"),
+        ("algorithms: [sb3_ppo, {algorithm: sb3_ppo, her: false}]", "two cells"),
         ("curricula: [{a: 1}]", "curricula has"),
         ("seeds: 99999999999", "seeds is"),
         ("seeds: [0, x]", "seeds is"),
         ("train: [steps]", "train is"),
-        ("algorithms: [{algorithm: ppo, her: true}]", "her is on with algorithm ppo"),
-        ("algorithms: [sac_aug]\ncurricula: [1]", "--curriculum does not go with"),
+        ("algorithms: [{algorithm: sb3_ppo, her: true}]", "her is on with algorithm sb3_ppo"),
+        ("algorithms: [sac_aug]\ncurricula: [1]", "unknown flag .num-envs"),
     ],
 )
 def test_a_mistake_in_the_file_is_one_line_before_any_work(tmp_path, capsys, line, told):
@@ -154,7 +159,7 @@ def test_other_flags_and_other_code_are_refused_and_a_larger_grid_is_not(tmp_pat
 
 
 def test_a_failed_cell_is_recorded_and_the_others_go_on(tmp_path, capsys):
-    text = SMALL.replace("[ppo]", "[{algorithm: sac, her: true, name: bad}, ppo]")
+    text = SMALL.replace("[sb3_ppo]", "[{algorithm: sac, her: true, name: bad}, sb3_ppo]")
     file, out = written(tmp_path, text), tmp_path / "o"
     assert main(["sweep", str(file), "--out", str(out)]) == 2
     assert "2 cells failed" in capsys.readouterr().err
@@ -162,7 +167,7 @@ def test_a_failed_cell_is_recorded_and_the_others_go_on(tmp_path, capsys):
     assert states == [True, True, False, False]
     error = json.loads((cell_folders(out)[0] / FAILED).read_text())["error"]
     assert "goal" in error
-    assert iv.Results.from_parquet(out / "results.parquet").experiments == ["ppo"]
+    assert iv.Results.from_parquet(out / "results.parquet").experiments == ["sb3_ppo"]
     assert (out / "report" / "index.html").exists()
 
 

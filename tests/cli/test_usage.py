@@ -165,6 +165,6 @@ def test_collect_makes_no_folder_with_the_name_of_a_file(task, tmp_path, capsys)
 
 
 def test_training_a_perceptron_on_pictures_names_the_cure(tmp_path, capsys):
-    words = ["--task", "control/cartpole_balance-v1", "--algorithm", "ppo", "--steps", "8"]
+    words = ["--task", "control/cartpole_balance-v1", "--algorithm", "sb3_ppo", "--steps", "8"]
     assert main(["train", *words, "--out", str(tmp_path / "run")]) == 2
     assert "--option observation=state" in " ".join(capsys.readouterr().err.split())

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from interverse.cli.train import TrainCommand, training
+from interverse.cli.config_file import flag_words
+from interverse.cli.train import parsed, training
 from interverse.core.errors import InvalidValueError
 
 torch = pytest.importorskip("torch")
@@ -24,7 +25,9 @@ def settings(out: Path, **flags: Any) -> DeviceTrain:
     given = {"num_envs": 4, "steps": 16, **flags}
     hyper = ("horizon=4", "epochs=1", "minibatches=1", "hidden=[8]", "starts=40", "plain=0")
     hyper += given.pop("hyper", ())
-    return training(TrainCommand(task=TASK, out=out, device="torch", hyper=hyper, **given))[0]
+    given = {name: list(v) if isinstance(v, tuple) else v for name, v in given.items()}
+    words = flag_words({"task": TASK, "out": out, "device": "cpu", "hyper": [*hyper], **given})
+    return training(parsed(words))[0]  # type: ignore[no-any-return]
 
 
 def masses(config: DeviceTrain) -> np.ndarray:

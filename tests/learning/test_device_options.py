@@ -12,7 +12,12 @@ import pytest
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.errors import InvalidValueError, UnknownNameError
-from interverse.worlds.trifinger.device_options import BY_ARENA, BY_STARTS, REFUSED
+from interverse.worlds.trifinger.device_options import (
+    BY_ARENA,
+    BY_STARTS,
+    REFUSED,
+    check_device_options,
+)
 from interverse.worlds.trifinger.options import TriFingerOptions
 
 torch = pytest.importorskip("torch")
@@ -166,6 +171,7 @@ def test_what_a_real_robot_adds_is_refused_on_a_device(name: str, value: float) 
 
 def test_arrays_of_numpy_are_no_device(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="device is 'cpu'"):
-        DeviceTrain(task=TASK, out=tmp_path, device="cpu")
+        check_device_options(TriFingerOptions(task="pushing"), "cpu")
+    assert DeviceTrain(task=TASK, out=tmp_path, device="cpu").device == "torch"
     with pytest.raises(InvalidValueError, match="option device is 'warp'"):
         DeviceTrain(task=TASK, out=tmp_path, device="torch", options={"device": "warp"})

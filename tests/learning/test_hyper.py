@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from interverse.cli.train import TrainCommand, training
+from interverse.cli.config_file import flag_words
+from interverse.cli.train import parsed, training
 from interverse.core.errors import InvalidValueError
 
 pytest.importorskip("stable_baselines3")
@@ -68,20 +69,25 @@ PIXELS = [
 ]
 
 
+def asked(**flags: Any) -> Any:
+    """Returns the settings that a command's flags stand for."""
+    lists = {n: list(v) if isinstance(v, tuple) else v for n, v in flags.items()}
+    return training(parsed(flag_words({"task": "trifinger/reaching-v1", **lists})))[0]
+
+
 def refused(word: str, out: Path, **flags: Any) -> None:
-    given = {"task": "trifinger/reaching-v1", "out": out, "hyper": (word,), **flags}
     with pytest.raises(InvalidValueError, match=rf"{word.partition('=')[0]}\b.* is "):
-        training(TrainCommand(**given))
+        asked(out=out, hyper=(word,), **flags)
 
 
 @pytest.mark.parametrize("word", DEVICE)
 def test_on_a_device(word: str, tmp_path: Path) -> None:
-    refused(word, tmp_path, device="torch")
+    refused(word, tmp_path, device="cpu")
 
 
 @pytest.mark.parametrize("word", PPO)
 def test_of_ppo(word: str, tmp_path: Path) -> None:
-    refused(word, tmp_path)
+    refused(word, tmp_path, algorithm="sb3_ppo")
 
 
 @pytest.mark.parametrize("word", SAC)
@@ -93,16 +99,16 @@ def test_of_sac(word: str, tmp_path: Path) -> None:
 def test_of_pixel_agents(word: str, tmp_path: Path) -> None:
     from interverse.agents.pixel.config import plan
 
-    task, flags = "control/cartpole_balance-v1", {"hyper": (word,), "algorithm": "sac_aug"}
-    settings, _ = training(TrainCommand(task=task, out=tmp_path, **flags))  # type: ignore[arg-type]
+    task = "control/cartpole_balance-v1"
+    settings = asked(task=task, out=tmp_path, hyper=(word,), algorithm="sac_aug")
     with pytest.raises(InvalidValueError, match=f"{word.partition('=')[0]} is "):
         plan(settings)
 
 
 def test_one_step_of_one_world_is_no_batch(tmp_path: Path) -> None:
-    flags: dict[str, Any] = {"device": "torch", "num_envs": 1, "hyper": ("horizon=1",)}
+    flags: dict[str, Any] = {"device": "cpu", "num_envs": 1, "hyper": ("horizon=1",)}
     with pytest.raises(InvalidValueError, match="one step of one world"):
-        training(TrainCommand(task="trifinger/reaching-v1", out=tmp_path, **flags))
+        asked(out=tmp_path, **flags)
 
 
 @pytest.mark.parametrize(
@@ -111,19 +117,16 @@ def test_one_step_of_one_world_is_no_batch(tmp_path: Path) -> None:
 def test_short_episodes_that_no_groups_have_are_refused(
     brief: float, worlds: int, tmp_path: Path
 ) -> None:
-    flags: dict[str, Any] = {"device": "torch", "num_envs": worlds, "hyper": (f"brief={brief}",)}
+    flags: dict[str, Any] = {"device": "cpu", "num_envs": worlds, "hyper": (f"brief={brief}",)}
     with pytest.raises(InvalidValueError, match=rf"brief is {brief} of {worlds:,} worlds.*1/8"):
-        training(TrainCommand(task="trifinger/reaching-v1", out=tmp_path, **flags))
+        asked(out=tmp_path, **flags)
 
 
 @pytest.mark.parametrize(("worlds", "brief"), [(1, 0.0), (7, 0.0), (8, 0.75), (8192, 0.75)])
 def test_by_default_short_episodes_are_those_that_are_played(
     worlds: int, brief: float, tmp_path: Path
 ) -> None:
-    command = TrainCommand(
-        task="trifinger/reaching-v1", out=tmp_path, device="torch", num_envs=worlds
-    )
-    assert training(command)[0].brief == brief
+    assert asked(out=tmp_path, device="cpu", num_envs=worlds).brief == brief
 
 
 def test_groups_play_the_share_that_the_record_names(
@@ -155,23 +158,18 @@ def test_groups_play_the_share_that_the_record_names(
 def test_shares_of_which_no_start_comes_are_refused(
     words: tuple[str, ...], problem: str, tmp_path: Path
 ) -> None:
-    flags: dict[str, Any] = {"device": "torch", "hyper": words}
+    flags: dict[str, Any] = {"device": "cpu", "hyper": words}
     with pytest.raises(InvalidValueError, match=problem):
-        training(TrainCommand(task="trifinger/stacking2-v1", out=tmp_path, **flags))
+        asked(task="trifinger/stacking2-v1", out=tmp_path, **flags)
 
 
 def test_the_largest_seed_on_a_device_is_named_and_works(tmp_path: Path) -> None:
     from interverse.learning.train import DeviceTrain, drawn_starts
 
     def config(seed: int) -> DeviceTrain:
-        command = TrainCommand(
-            task="trifinger/pushing-v1",
-            out=tmp_path,
-            device="torch",
-            seed=seed,
-            hyper=("starts=2",),
+        return asked(  # type: ignore[no-any-return]
+            task="trifinger/pushing-v1", out=tmp_path, seed=seed, hyper=("starts=2",)
         )
-        return training(command)[0]  # type: ignore[no-any-return]
 
     with pytest.raises(InvalidValueError, match=r"seed is 99999999999\. .*0 to 2,147,483,647"):
         config(99999999999)

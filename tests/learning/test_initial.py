@@ -25,7 +25,7 @@ def config(folder: Path, **options: Any) -> train.DeviceTrain:
         task=TASK,
         out=folder / "run",
         device="torch",
-        num_worlds=8,
+        num_envs=8,
         starts=8,
         initial=str(folder / "policy"),
         options={"skip_frame": 3, **options},

@@ -13,8 +13,9 @@ import pytest
 import interverse as iv
 from interverse.actors.curriculum import paper_curriculum
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.files.checkpoints import Checkpoints
 from interverse.core.files.json_text import read_json
-from interverse.core.files.tensor_files import read_safetensors
+from interverse.core.run import CHECKPOINTS
 from interverse.protocols.select import select_protocols
 from interverse.worlds import trifinger
 
@@ -23,13 +24,18 @@ torch = pytest.importorskip("torch")
 from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
 from interverse.learning.ppo import DevicePpo, PpoSettings  # noqa: E402
 from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
-from interverse.learning.train import DeviceTrain, demonstrations_of, mixed, train_on_device  # noqa: E402
+from interverse.learning.train import (  # noqa: E402
+    DeviceTrain,
+    demonstrations_of,
+    mixed,
+    train_on_device,
+    trained_steps,
+)
 
 event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
 SMALL = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,))
-CHECKPOINT = "checkpoint.safetensors"
 OPTIONS = {"skip_frame": 3, "contact": "convex"}
 
 
@@ -137,18 +143,18 @@ def run(
         device="torch",
         steps=steps,
         starts=8,
-        **{"num_worlds": 8, "settings": SMALL, "checkpoint_every": 1, **changes},  # type: ignore[arg-type]
+        **{"num_envs": 8, "settings": SMALL, "checkpoint_every": 1, **changes},  # type: ignore[arg-type]
     )
     return train_on_device(config, report=report)
 
 
 def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
     policy = run(tmp_path / "run", 64)
-    assert read_safetensors(tmp_path / "run" / CHECKPOINT)["count"][0] == 64
+    assert trained_steps(tmp_path / "run") == 64
     run(tmp_path / "run", 128)
     curve = read_json(tmp_path / "run" / "curve.json")
     assert [row["steps"] for row in curve] == [64, 128], "the last update is always reported"
-    assert read_safetensors(tmp_path / "run" / CHECKPOINT)["count"][0] == 128
+    assert trained_steps(tmp_path / "run") == 128
     assert ExportedPolicy.load(policy).card.trained["config"]["shaping"] == "progress"
     with pytest.raises(InvalidValueError, match="holds another run: seed"):
         run(tmp_path / "run", 128, seed=1)
@@ -180,10 +186,16 @@ def test_a_killed_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
     for name in ("whole", "killed"):
         told = event_accumulator.EventAccumulator(str(tmp_path / name / "tensorboard")).Reload()
         assert [event.step for event in told.Scalars("return")] == [400, 800, 960]
-    ends = [read_safetensors(tmp_path / name / CHECKPOINT) for name in ("whole", "killed")]
+    ends = [tensors(tmp_path / name) for name in ("whole", "killed")]
     assert ends[0].keys() == ends[1].keys()
     for name, part in ends[0].items():
         assert torch.equal(part, ends[1][name]), name
+
+
+def tensors(folder: Path) -> dict[str, torch.Tensor]:
+    held = Checkpoints(folder / CHECKPOINTS).load()
+    assert held is not None
+    return dict(held.tensors)
 
 
 def tree_bytes(folder: Path) -> dict[str, bytes]:
@@ -236,7 +248,7 @@ def test_a_rollout_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_world_and_a_short_horizon_see(tmp_path: Path) -> None:
     settings = PpoSettings(horizon=2, epochs=1, minibatches=1, hidden=(8,))
-    policy = ExportedPolicy.load(run(tmp_path, 4, num_worlds=1, settings=settings))
+    policy = ExportedPolicy.load(run(tmp_path, 4, num_envs=1, settings=settings))
     assert all(torch.isfinite(part).all() for part in policy.weights.values())
     one, other = policy(np.random.default_rng(0).uniform(-1.0, 1.0, (2, 56)))
     assert (one != other).any(), "what it does depends on what it sees"
@@ -253,7 +265,7 @@ def test_observations_in_units_of_their_own_are_seen_whole(tmp_path: Path) -> No
 def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     settings = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,), privileged=True)
     policy = run(tmp_path / "run", 64, settings=settings, curriculum=2)
-    held = read_safetensors(tmp_path / "run" / CHECKPOINT)
+    held = tensors(tmp_path / "run")
     more = held["network.critic.0.weight"].shape[1] - held["network.actor.0.weight"].shape[1]
     assert more == 1 + 1 + 1 + 1 + 9  # friction and mass of the block, floor, gravity, links
     assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
@@ -269,7 +281,7 @@ def test_a_run_begins_with_what_the_baseline_shows(
         out=tmp_path / "run",
         device="torch",
         steps=64,
-        num_worlds=8,
+        num_envs=8,
         starts=8,
         shown=0.5,
         demonstrations=3,
@@ -307,29 +319,19 @@ def test_a_run_begins_with_a_policy_and_keeps_it_until_the_critic_knows_it(tmp_p
     one, other = (ExportedPolicy.load(folder) for folder in (first, again))
     seen = np.random.default_rng(0).uniform(-1, 1, (32, 56))
     np.testing.assert_allclose(one(seen), other(seen), atol=1e-3)
-    critics = [
-        read_safetensors(tmp_path / name / CHECKPOINT)["network.critic.0.weight"]
-        for name in ("first", "again")
-    ]
+    critics = [tensors(tmp_path / name)["network.critic.0.weight"] for name in ("first", "again")]
     assert not torch.equal(*critics)
     with pytest.raises(InvalidValueError, match="the initial policy has layers"):
         run(tmp_path / "other", 64, initial="pushing_2")
 
 
 def test_a_checkpoint_comes_after_so_many_steps(tmp_path: Path) -> None:
-    from interverse.cli.train import TrainCommand, training
-
-    command = TrainCommand(
-        task="trifinger/pushing-v1", out=tmp_path, device="torch", checkpoint_every=5_000
-    )
-    assert training(command)[0].checkpoint_every == 5_000
-
     def killed(row: dict[str, Any]) -> None:
         raise KilledError  # at the 25th update, 800 steps
 
     with pytest.raises(KilledError):
         run(tmp_path, 1600, killed, checkpoint_every=100)
-    assert read_safetensors(tmp_path / CHECKPOINT)["count"][0] == 768
+    assert trained_steps(tmp_path) == 704  # the first update past 700
 
 
 def test_a_baseline_that_solves_nothing_shows_nothing(tmp_path: Path) -> None:
@@ -343,13 +345,11 @@ def test_demonstrations_that_nothing_uses_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_line_takes_hyper_parameters_by_name(tmp_path: Path) -> None:
-    from interverse.cli.train import TrainCommand, train
+    from interverse.cli.train import parsed, train
 
-    wrong = TrainCommand(
-        task="trifinger/pushing-v1", out=tmp_path, device="torch", hyper=("horizn=4",)
-    )
+    words = ["--task", "trifinger/pushing-v1", "--out", str(tmp_path), "--hyper", "horizn=4"]
     with pytest.raises(UnknownNameError, match="Did you mean 'horizon'"):
-        train(wrong)
+        train(parsed(words))
 
 
 def test_protocols_on_a_device_have_a_row_each() -> None:

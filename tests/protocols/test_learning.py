@@ -33,7 +33,7 @@ def test_every_checkpoint_is_scored(tmp_path):
     train_and_evaluate(config(tmp_path, evaluate_protocols="P0,P2"))
     results = Results.from_parquet(tmp_path / "evaluation.parquet")
     assert sorted(set(results.column("step"))) == [512, 1024]
-    assert (results.experiments, results.protocols) == (["ppo"], ["P0", "P2"])
+    assert (results.experiments, results.protocols) == (["sb3_ppo"], ["P0", "P2"])
     assert len(results) == 2 * 2 * 3
     (run,) = read_folder(tmp_path).provenance["runs"]
     assert Path(run["source"]) == tmp_path / "policy"
@@ -85,7 +85,7 @@ def scored(out):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+@pytest.mark.parametrize("algorithm", ["sb3_ppo", "sac"])
 def test_killed_at_12000_of_20000_steps_and_resumed_it_ends_as_an_unbroken_run(algorithm, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     process = start(killed, "--algorithm", algorithm)

@@ -1,32 +1,11 @@
-"""Agents that learn from pictures, and the augmentations they learn with: two tables of names."""
+"""Agents that learn from pictures, and the table of augmentations they learn with."""
 
 from interverse.core.registry import Entry, Registry
 
-_SAC_AUG = "interverse.agents.pixel.sac_aug:SacAug"
 _CROP = "interverse.agents.pixel.geometry:PadCrop"
 _TRANSLATE = "interverse.agents.pixel.geometry:Translate"
 _CUTOUT = "interverse.agents.pixel.geometry:Cutout"
 _TURN = "interverse.agents.pixel.geometry:Turn"
-
-AGENTS = Registry(
-    "pixel agent",
-    {
-        "curl": Entry("interverse.agents.pixel.curl:Curl"),
-        "dbc": Entry("interverse.agents.pixel.dbc:Dbc"),
-        "drq": Entry("interverse.agents.pixel.drq:Drq"),
-        "drq_v2": Entry("interverse.agents.pixel.drq_v2:DrqV2"),
-        "rad": Entry("interverse.agents.pixel.rad:Rad"),
-        "sac_ae": Entry("interverse.agents.pixel.sac_ae:SacAe"),
-        "sac_aug": Entry(_SAC_AUG, {"augmentation": "drq"}),
-        "sac_cj_aug": Entry(_SAC_AUG, {"augmentation": "color_jitter+drq"}),
-        "sac_nr_aug": Entry(_SAC_AUG, {"augmentation": "network_randomization+drq"}),
-        "sac_pixels": Entry("interverse.agents.pixel.sac:PixelSac"),
-        "sgqn": Entry("interverse.agents.pixel.sgqn:Sgqn"),
-        "soda": Entry("interverse.agents.pixel.soda:Soda"),
-        "svea": Entry("interverse.agents.pixel.svea:Svea"),
-        "tdmpc2": Entry("interverse.agents.pixel.tdmpc2:TdMpc2"),
-    },
-)
 
 # The eleven that the paper compares are tagged; the order of its table is not kept here.
 AUGMENTATIONS = Registry(
@@ -54,4 +33,4 @@ AUGMENTATIONS = Registry(
     },
 )
 
-__all__ = ["AGENTS", "AUGMENTATIONS"]
+__all__ = ["AUGMENTATIONS"]

@@ -9,13 +9,12 @@ from typing import Annotated, Any, final
 
 import tyro
 
-from interverse.agents.pixel import AGENTS
+from interverse.agents import AGENTS, check_agent
 from interverse.agents.pixel.agent import AgentOptions, PixelLearner
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.picture_sizes import picture_sizes
 from interverse.agents.pixel.presets import (
     EPISODE,
-    PixelAlgorithm,
     PixelHyper,
     PixelPreset,
     own_options,
@@ -39,7 +38,7 @@ class PixelTrain:
     """A world's id, such as control/cartpole_balance-v1."""
     out: Path
     """A folder for checkpoints, logs, curves and the exported policy."""
-    algorithm: PixelAlgorithm = "sac_aug"
+    algorithm: str = "sac_aug"
     """The agent: curl, drq, drq_v2, sac_aug, svea, tdmpc2, ...; `--help` lists them all."""
     preset: PixelPreset = "small"
     """Hyper-parameters: "paper" (DMCR's Table 4), "small" (64 pixels, for a CPU); svea, soda and
@@ -76,6 +75,7 @@ class PixelTrain:
     """Hyper-parameters other than the preset's, by name; also the agent's own options."""
 
     def __post_init__(self) -> None:
+        check_agent(self.algorithm, "pictures")
         check_seed(self.seed)
         counts = ("checkpoint_every", "evaluate_every", "evaluate_episodes")
         for name in (*counts, *(["steps"] if self.steps is not None else [])):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interverse.agents.pixel.presets import CROPPED, drawn_size
+from interverse.agents import tagged
+from interverse.agents.pixel.presets import drawn_size
 from interverse.core.errors import InvalidValueError, check_whole, explain
 
 _SEEN, _DRAWN, _OPTION = "--hyper image_size", "--hyper render_size", "--option image_size"
@@ -27,7 +28,7 @@ def picture_sizes(
     """
     given = _given(hyper, options)
     seen, drawn = given.get(_SEEN), _one(algorithm, given)
-    if algorithm not in CROPPED:
+    if algorithm not in tagged("cropped"):
         seen = drawn
     elif seen is not None and drawn is None:
         drawn = drawn_size(algorithm, seen)
@@ -53,14 +54,14 @@ def _edge(size: Any) -> Any:
 
 def _one(algorithm: str, given: Mapping[str, int]) -> int | None:
     """Returns the size that is drawn, or raises where two are asked for."""
-    crops = algorithm in CROPPED
+    crops = algorithm in tagged("cropped")
     drawn = {flag: size for flag, size in given.items() if flag != _SEEN or not crops}
     if len(set(drawn.values())) > 1:
         flags = " and ".join(f"{flag} is {size}" for flag, size in drawn.items())
         raise InvalidValueError(
             explain(
                 f"{flags} for {algorithm}",
-                allowed=f"one size; {', '.join(CROPPED)} see crops of larger pictures",
+                allowed=f"one size; {', '.join(tagged('cropped'))} see crops of larger pictures",
                 fix="Give one of them and leave the others out",
             )
         )

@@ -7,28 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, final, get_args
 
+from interverse.agents import AGENTS, check_agent
 from interverse.core.errors import InvalidValueError, check_name, check_number, check_whole, explain
 
-PixelAlgorithm = Literal[
-    "curl",
-    "dbc",
-    "drq",
-    "drq_v2",
-    "rad",
-    "sac_ae",
-    "sac_aug",
-    "sac_cj_aug",
-    "sac_nr_aug",
-    "sac_pixels",
-    "sgqn",
-    "soda",
-    "svea",
-    "tdmpc2",
-]
 PixelPreset = Literal["authors", "paper", "small"]
-AUTHORED = ("sgqn", "soda", "svea")  # these have a preset of their authors' code
-CROPPED = ("curl", "rad", "soda")  # these see random crops of pictures 100/84 as large
-
 
 _PIXEL_SHARES = ("critic_tau", "discount", "encoder_tau")
 
@@ -210,9 +192,10 @@ def preset(
         task: some agents have other settings in some.
         decisions: of an episode; by default those of the schedule for the task.
     """
-    check_name("pixel agent", algorithm, get_args(PixelAlgorithm))
+    check_agent(algorithm, "pictures")
     every: tuple[str, ...] = get_args(PixelPreset)
-    known = every if algorithm in AUTHORED else [one for one in every if one != "authors"]
+    authored = "authored" in AGENTS[algorithm].tags
+    known = every if authored else [one for one in every if one != "authors"]
     check_name("preset", name, known)
     if decisions is None:
         decisions = EPISODE / schedule(task, name).frame_skip
@@ -229,7 +212,7 @@ def preset(
 
 def drawn_size(algorithm: str, image_size: int) -> int:
     """Returns how large pictures are drawn for an encoder that sees so many pixels."""
-    return round(image_size * 100 / 84) if algorithm in CROPPED else image_size
+    return round(image_size * 100 / 84) if "cropped" in AGENTS[algorithm].tags else image_size
 
 
 def _by_episode(name: str, decisions: float) -> dict[str, float]:

@@ -293,7 +293,7 @@ def check_spaces(env: gym.Env[Any, Any], plan: PixelPlan) -> tuple[gym.spaces.Bo
             explain(
                 f"the observation space is {seen}",
                 allowed=f"uint8 pictures ({3 * hyper.frame_stack}, S, S), channels first",
-                fix="Train on a control world, or use --algorithm ppo, sac or td3",
+                fix="Train on a control world, or use --algorithm sb3_ppo, sac or td3",
             )
         )
     if shape[0] != 3 * hyper.frame_stack:

@@ -52,13 +52,14 @@ class CausalWorldRun:
             device=settings.engine_device,
             curriculum=self.curriculum,
             steps=sizes.steps,
-            num_worlds=sizes.num_worlds,
+            num_envs=sizes.num_worlds,
             starts=sizes.starts,
             seed=self.seed,
             options=sizes.options,
             settings=sizes.ppo,
             brief=sizes.brief,
             plain=sizes.plain,
+            shown=0.0,
         )
 
 
@@ -122,7 +123,7 @@ def _made_with(config: DeviceTrain) -> dict[str, Any]:
     usual = asdict(PpoSettings())
     ppo = {n: value for n, value in asdict(config.settings).items() if value != usual[n]}
     found = {
-        "worlds": config.num_worlds,
+        "worlds": config.num_envs,
         "planned_steps": config.steps,
         "trained_on": config.device,
         "starts": config.starts if config.drawn().stages or config.placed else 1,

@@ -52,7 +52,7 @@ def paper_sizes() -> CausalWorldSizes:
     the preset's, and all episodes are whole ones under the curriculum. What is not the paper's, for
     the device learner has no setting of it, is said by `caution`.
     """
-    hyper = preset("ppo", "paper")
+    hyper = preset("sb3_ppo", "paper")
     given = hyper.settings
     batch, rate = hyper.num_envs * given["n_steps"], given["learning_rate"]
     return CausalWorldSizes(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from interverse.agents.pixel.config import MOST_TOGETHER, PixelTrain
-from interverse.agents.pixel.presets import PixelAlgorithm, schedule
+from interverse.agents.pixel.presets import schedule
 from interverse.benchmarks.dmcr.budgets import BUDGETS, BudgetName, DmcrBudget
 from interverse.benchmarks.dmcr.published import AGENTS, TASKS, TITLES
 from interverse.benchmarks.dmcr.variants import FIGURES, DmcrVariant, wanted
@@ -132,7 +132,7 @@ class RemasteredSettings:
         return PixelTrain(
             task=task,
             out=self.folder(variant, seed),
-            algorithm=cast("PixelAlgorithm", algorithm),
+            algorithm=algorithm,
             preset=sizes.preset,
             steps=steps,
             evaluate_every=max(1, min(5_000, steps // 5)),

@@ -8,7 +8,7 @@ import torch
 from scipy.special import logsumexp
 from torch.nn import functional
 
-from interverse.agents.pixel import AGENTS
+from interverse.agents import AGENTS, tagged
 from interverse.agents.pixel.agent import PixelBatch
 from interverse.agents.pixel.augment import augmentation
 from interverse.agents.pixel.config import PixelTrain, plan
@@ -23,7 +23,7 @@ from tests.agents.pixel import by_hand
 COUNT, SIZE, ACTIONS = 6, 12, 2
 CROPPED = {"curl": 15, "rad": 15, "soda": 15}  # they see the middle of larger pictures
 STILL = 1e-30  # a learning rate that moves nothing: losses then belong to the first weights
-STEPPED = [name for name in AGENTS if name != "tdmpc2"]  # it learns from sequences
+STEPPED = [name for name in tagged("pictures") if name != "tdmpc2"]  # it learns from sequences
 SOFT = [name for name in STEPPED if name != "drq_v2"]  # they have a temperature and slow targets
 TRUNKED = {"curl", "dbc", "drq", "rad", "sac_ae", "sgqn", "soda", "svea"}
 

@@ -174,7 +174,10 @@ def test_seeds_on_the_command_line(tmp_path, capsys):
         (["--algorithm", "sac_aug", "--seeds", "0", "1", "--seed", "0"], "--seed and --seeds"),
         (["--algorithm", "sac_aug", "--seeds", "1", "1"], "two runs have the folder"),
         (["--algorithm", "sac_aug", "--seeds", "0", "-1"], "got -1"),
-        (["--algorithm", "ppo", "--seeds", "0", "1"], "--seeds does not go with --algorithm ppo"),
+        (
+            ["--algorithm", "sb3_ppo", "--seeds", "0", "1"],
+            "unknown flag 'seeds'. Did you mean",
+        ),
     ],
     ids=str,
 )

@@ -10,19 +10,17 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
 
+from interverse.agents import tagged
 from interverse.agents.pixel import run as run_module
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.geometry import centre_crop
 from interverse.agents.pixel.presets import (
-    CROPPED,
-    PixelAlgorithm,
     PixelHyper,
     own_options,
     preset,
@@ -315,10 +313,10 @@ def sizes(tmp_path, algorithm, hyper, options, preset="small"):
     return planned.hyper.image_size, planned.hyper.render_size, world
 
 
-@pytest.mark.parametrize("algorithm", get_args(PixelAlgorithm))
+@pytest.mark.parametrize("algorithm", tagged("pictures"))
 def test_one_picture_size_is_enough(tmp_path, algorithm):
     """An agent that does not crop sees what is drawn, whichever of both is given."""
-    if algorithm in CROPPED:
+    if algorithm in tagged("cropped"):
         assert sizes(tmp_path, algorithm, {"image_size": 42}, {}) == (42, 50, 50)
         assert sizes(tmp_path, algorithm, {"render_size": 90}, {}) == (64, 90, 90)
         assert sizes(tmp_path, algorithm, {}, {"image_size": 84}) == (64, 84, 84)
@@ -399,9 +397,12 @@ def test_mistakes(tmp_path, change, error, match):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--algorithm", "sac_aug", "--curriculum", "2"], "--curriculum does not go with"),
-        (["--algorithm", "ppo", "--actors", "2"], "--actors does not go with --algorithm ppo"),
-        (["--algorithm", "ppo", "--hyper", "beta=1"], "unknown hyper-parameter 'beta'"),
+        (["--algorithm", "sac_aug", "--curriculum", "2"], "unknown flag 'curriculum'"),
+        (
+            ["--algorithm", "sb3_ppo", "--actors", "2"],
+            "unknown flag 'actors'. Did you mean",
+        ),
+        (["--algorithm", "sb3_ppo", "--hyper", "beta=1"], "unknown hyper-parameter 'beta'"),
         (["--algorithm", "sac_aug"], "unknown option 'image_size'"),
         (["--algorithm", "sac_aug", "--hyper", "beta"], "NAME=VALUE"),
     ],
