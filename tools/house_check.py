@@ -36,7 +36,6 @@ IMPORT_ORDER = (
     "agents",
     "results",
     "protocols",
-    "learning",
     "scoring",
     "reports",
     "viewer",

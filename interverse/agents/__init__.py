@@ -6,8 +6,15 @@ learner), `states` (Stable-Baselines3) or `pictures`. The others are what preset
 agents see random crops of larger pictures, `authored` ones have a preset of their authors' code.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from interverse.core.errors import check_name
-from interverse.core.registry import Entry, Registry
+from interverse.core.registry import Entry, Registry, lazy_names
+
+if TYPE_CHECKING:
+    from interverse.agents.cem import CEM, Planner, run_planner
 
 _SAC_AUG = "interverse.agents.pixel.sac_aug:SacAug"
 _PICTURES = ("pictures",)
@@ -19,7 +26,7 @@ AGENTS = Registry(
         "dbc": Entry("interverse.agents.pixel.dbc:Dbc", {}, _PICTURES),
         "drq": Entry("interverse.agents.pixel.drq:Drq", {}, _PICTURES),
         "drq_v2": Entry("interverse.agents.pixel.drq_v2:DrqV2", {}, _PICTURES),
-        "ppo": Entry("interverse.learning.ppo:DevicePpo", {}, ("batch",)),
+        "ppo": Entry("interverse.agents.batch.ppo:DevicePpo", {}, ("batch",)),
         "rad": Entry("interverse.agents.pixel.rad:Rad", {}, ("pictures", "cropped")),
         "sac": Entry("stable_baselines3:SAC", {}, ("states",)),
         "sac_ae": Entry("interverse.agents.pixel.sac_ae:SacAe", {}, _PICTURES),
@@ -51,4 +58,6 @@ def check_agent(name: str, family: str) -> None:
     check_name("algorithm", name, tagged(family))
 
 
-__all__ = ["AGENTS", "check_agent", "tagged"]
+__all__ = ["AGENTS", "CEM", "Planner", "check_agent", "run_planner", "tagged"]
+
+__getattr__ = lazy_names(__name__, dict.fromkeys(("CEM", "Planner", "run_planner"), "cem"))

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 
 from interverse.actors.curriculum import paper_curriculum
+from interverse.agents.batch.ppo import DevicePpo, PpoSettings
+from interverse.agents.batch.starts import curriculum_starts, make_arena
 from interverse.bench.measure import Row
 from interverse.envs import make_vec
-from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import curriculum_starts, make_arena
 from interverse.worlds import trifinger
 
 _TARGETS = {"pushing": 350_000, "stacking2": 150_000}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
@@ -25,7 +26,6 @@ from interverse.core.errors import (
     unknown,
 )
 from interverse.core.files.json_text import read_json, read_json_object
-from interverse.core.registry import Entry
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.reports.runs import CURVES_FILE, read_folder
 from interverse.rollouts.policy_card import CARD
@@ -33,20 +33,6 @@ from interverse.worlds import WORLDS
 
 Trainer = Callable[..., Any]
 
-_FAMILIES = {  # of agents: their settings, and what trains with them
-    "batch": (
-        Entry("interverse.learning.train:DeviceTrain"),
-        Entry("interverse.learning.train:train_on_device"),
-    ),
-    "pictures": (
-        Entry("interverse.agents.pixel.config:PixelTrain"),
-        Entry("interverse.agents.pixel.train:train"),
-    ),
-    "states": (
-        Entry("interverse.protocols.learning:TrainAndEvaluate"),
-        Entry("interverse.protocols.learning:train_and_evaluate"),
-    ),
-}
 _LEARN_FROM = {
     "batch": "thousands of TriFinger worlds",
     "states": "states, with Stable-Baselines3",
@@ -93,11 +79,12 @@ def choose(words: Sequence[str]) -> tuple[type[Any], Trainer]:
     return command_of(AGENTS[algorithm or usual_algorithm(task)].tags[0]), train
 
 
+@functools.cache
 def command_of(family: str) -> type[Any]:
     """Returns the settings of a family of agents as a command: with flags for what is no field."""
     if family == "states" and find_spec("stable_baselines3") is None:
         raise missing_extra("stable-baselines3", "rl")  # its extra brings Torch too
-    kind: type[Any] = _FAMILIES[family][0].load()
+    kind: type[Any] = _family(family)[0]
     words, usual = tuple[str, ...], kind.__dataclass_fields__["algorithm"].default
     agents = "; ".join(f"{what}: {', '.join(tagged(name))}" for name, what in _LEARN_FROM.items())
     text = f"The agent, each family with flags of its own: `--algorithm NAME --help`. {agents}."
@@ -119,9 +106,25 @@ def command_of(family: str) -> type[Any]:
     )
 
 
+def _family(name: str) -> tuple[type[Any], Trainer]:
+    """Returns the settings of a family of agents, and what trains with them."""
+    if name == "batch":
+        from interverse.agents.batch.train import DeviceTrain, train_on_device
+
+        return DeviceTrain, train_on_device
+    if name == "pictures":
+        from interverse.agents.pixel.config import PixelTrain
+        from interverse.agents.pixel.train import train as train_pixels
+
+        return PixelTrain, train_pixels
+    from interverse.protocols.learning import TrainAndEvaluate, train_and_evaluate
+
+    return TrainAndEvaluate, train_and_evaluate
+
+
 def commands() -> list[type[Any]]:
     """Returns the command of every family of agents, for shells to complete."""
-    return [command_of(family) for family in _FAMILIES]
+    return [command_of(family) for family in _LEARN_FROM]
 
 
 def _given(flag: str, words: Sequence[str]) -> str:
@@ -144,7 +147,7 @@ def training(command: Any) -> tuple[Any, Trainer]:
 
     Values that cannot be raise here, before anything is begun.
     """
-    kind, run = (entry.load() for entry in _FAMILIES[command.family])
+    kind, run = _family(command.family)
     values = {item.name: getattr(command, item.name) for item in fields(kind)}
     hyper, options = parse_pairs(command.hyper), parse_pairs(command.option)
     if command.family == "batch":
@@ -157,7 +160,7 @@ def training(command: Any) -> tuple[Any, Trainer]:
 
 def _batch_hyper(kind: type[Any], hyper: dict[str, Any]) -> dict[str, Any]:
     """Returns hyper-parameters of the batch learner: the run's own, and those of PPO."""
-    from interverse.learning.ppo import PpoSettings  # loads Torch
+    from interverse.agents.batch.ppo import PpoSettings  # loads Torch
 
     hidden = {"brief", "demonstrations", "initial", "placed", "plain", "shown", "starts"}
     ppo = {item.name for item in fields(PpoSettings)}

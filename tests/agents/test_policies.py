@@ -11,8 +11,8 @@ from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNa
 
 pytest.importorskip("torch")
 
-from interverse.learning.evaluation import play, starts_of
-from interverse.learning.starts import make_arena
+from interverse.agents.batch.starts import make_arena
+from interverse.protocols.on_device import play, starts_of
 from interverse.protocols.select import select_protocols
 from interverse.rollouts.exported import ExportedPolicy
 from tests.sim.device_parity import spread

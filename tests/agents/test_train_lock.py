@@ -27,9 +27,9 @@ def test_two_trainings_do_not_share_a_folder(tmp_path):
 
 
 def test_pixel_and_device_trainings_hold_their_folder_too(tmp_path):
+    from interverse.agents.batch.train import DeviceTrain, train_on_device
     from interverse.agents.pixel.config import PixelTrain
     from interverse.agents.pixel.train import train as train_pixels
-    from interverse.learning.train import DeviceTrain, train_on_device
 
     pixels = PixelTrain(task="control/cartpole_balance-v1", out=tmp_path)
     small = dict(num_envs=2, starts=2, curriculum=0, options={"max_steps": 4})

@@ -16,6 +16,7 @@ from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNa
 
 pytest.importorskip("torch")
 
+from interverse.agents.batch.train import DeviceTrain
 from interverse.agents.policies import TRAINED, trained_policy
 from interverse.benchmarks.causalworld import run
 from interverse.benchmarks.causalworld.answer import (
@@ -45,7 +46,6 @@ from interverse.benchmarks.causalworld.settings import (
     CausalWorldSettings,
 )
 from interverse.fit.work import commit
-from interverse.learning.train import DeviceTrain
 from interverse.protocols.select import select_protocols
 from interverse.results import Results
 from interverse.rollouts.exported import ExportedPolicy

@@ -36,9 +36,9 @@ import torch
 from scipy import stats
 
 import interverse as iv
+from interverse.agents.batch.starts import Starts, make_arena
 from interverse.agents.policies import trained_policy
-from interverse.learning.evaluation import play, starts_of
-from interverse.learning.starts import REFUSED, Starts, make_arena
+from interverse.protocols.on_device import REFUSED, play, starts_of
 from interverse.protocols.select import select_protocols
 from interverse.rollouts.exported import ExportedPolicy
 

@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
+from interverse.agents.batch.ppo import PpoSettings
+from interverse.agents.batch.starts import make_arena
+from interverse.agents.batch.train import DeviceTrain, train_on_device, trained_steps
 from interverse.benchmarks.causalworld.pages import write_pages
 from interverse.benchmarks.causalworld.records import stored_records
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 from interverse.core.files.json_text import read_json
 from interverse.fit.work import Clock, Record, run_stamp
-from interverse.learning.evaluation import DIVERGED, episode_rows, play, starts_of
-from interverse.learning.ppo import PpoSettings
-from interverse.learning.starts import make_arena
-from interverse.learning.train import DeviceTrain, train_on_device, trained_steps
+from interverse.protocols.on_device import DIVERGED, episode_rows, play, starts_of
 from interverse.protocols.select import select_protocols
 from interverse.results.provenance import command
 from interverse.rollouts.exported import ExportedPolicy

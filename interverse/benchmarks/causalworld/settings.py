@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, final
 
+from interverse.agents.batch.ppo import PpoSettings
 from interverse.agents.presets import PAPER_WORLDS, preset
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
-from interverse.learning.ppo import PpoSettings
 
 CURRICULA = (0, 1, 2)
 FIGURE_TASKS = ("pushing", "picking", "pick_and_place", "stacking2")

@@ -16,11 +16,11 @@ from typing import Any, final
 
 import torch
 
+from interverse.agents.batch.initial import check_initial
+from interverse.agents.batch.network import ActorCritic, difference_matrix, observation_clip
+from interverse.agents.batch.shaping import shaped_reward
 from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 from interverse.core.type_checks import check_types
-from interverse.learning.initial import check_initial
-from interverse.learning.network import ActorCritic, difference_matrix, observation_clip
-from interverse.learning.shaping import shaped_reward
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
 

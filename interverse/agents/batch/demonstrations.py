@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum
+from interverse.agents.batch.starts import Starts, merge, on_cpu
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import make_vec
-from interverse.learning.starts import Starts, merge, on_cpu
 
 _SOLVED = 0.8  # fractional success at the end of an episode worth showing
 _APART = 40  # steps between two starts of an episode

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from interverse.agents.batch.network import ACTIVATION, observation_clip
 from interverse.core.errors import InvalidValueError, explain
-from interverse.learning.network import ACTIVATION, observation_clip
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy_world import INTERFACE, policy_world
 from interverse.worlds import trifinger

@@ -14,8 +14,8 @@ from interverse.core.errors import InvalidValueError
 
 torch = pytest.importorskip("torch")
 
+from interverse.agents.batch.train import DeviceTrain, drawn_starts, train_on_device  # noqa: E402
 from interverse.core.files.json_text import read_json_object  # noqa: E402
-from interverse.learning.train import DeviceTrain, drawn_starts, train_on_device  # noqa: E402
 
 TASK = "trifinger/pushing-v1"
 MASSES = ("uniform:patterns=block_0/mass",)

@@ -1,8 +1,7 @@
 """Starts of episodes, drawn by the worlds themselves and kept as rows to load on a device.
 
-A start is all that `World.save` holds after a reset and the interventions of a curriculum or of a
-protocol. Draws are the worlds' own, with the same addresses (seed, episode), so episode k of a
-protocol starts on a GPU as it does on the CPU.
+A start is all that `World.save` holds after a reset and the interventions of a curriculum. Draws
+are the worlds' own, with the same addresses (seed, episode).
 """
 
 from __future__ import annotations
@@ -20,13 +19,11 @@ from interverse.actors.interpolation import Interpolation
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.zip_archive import read_npz
 from interverse.envs import make, make_vec
-from interverse.protocols.protocol import Protocol
 from interverse.sim.elements import template
 from interverse.worlds import trifinger
 
 Rows = dict[str, NDArray[Any]]
 
-REFUSED = "store/refused"  # (n,): whether the world refused what the protocol asked of it
 _ROOM = ("constraints", "contacts")  # options of an engine on a device alone
 _MODEL = "model/"  # prefix of model fields in a saved world
 AT_A_TIME = 1024  # worlds in the batch that draws
@@ -97,7 +94,7 @@ def curriculum_starts(
     check_drawn_at_start(curriculum)
     settings = {"space": "A", **on_cpu(options)}
     parts = []
-    for first, size in _pieces(count):
+    for first, size in pieces(count):
         venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
         try:
             venv.reset(seed=seed + first)
@@ -110,10 +107,10 @@ def curriculum_starts(
                     check_refusals(len(refused), next(iter(refused.values())))
             if shares.placed:
                 _place_first(venv, everyone[size - round(shares.placed * size) :])
-            parts.append(_plain(venv.unwrapped.world.save(everyone)))
+            parts.append(plain_rows(venv.unwrapped.world.save(everyone)))
         finally:
             venv.close()
-    return _merged(parts, task, settings)
+    return merge([Starts(part) for part in parts], task, settings)
 
 
 def check_drawn_at_start(curriculum: Curriculum) -> None:
@@ -145,41 +142,6 @@ def _place_first(venv: Any, worlds: NDArray[np.int64]) -> None:
     values = venv.unwrapped.values
     names = ("cartesian_position", "orientation")
     venv.do({f"block_0/{n}": values[f"goal_0/{n}"] for n in names}, worlds=worlds)
-
-
-def protocol_starts(
-    task: str,
-    protocol: Protocol,
-    numbers: NDArray[np.int64],
-    *,
-    seed: int,
-    options: Mapping[str, Any],
-) -> Starts:
-    """Returns the starts of some episodes of a protocol, as `iv.evaluate` has them.
-
-    Args:
-        task: a world's id.
-        protocol: one that intervenes at the start alone.
-        numbers: of the episodes.
-        seed: of all of them.
-        options: of the world.
-    """
-    settings = {**on_cpu(options), **protocol.options}
-    parts = []
-    for first, size in _pieces(len(numbers)):
-        mine = numbers[first : first + size]
-        venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
-        try:
-            driver = venv.unwrapped.driver
-            given = protocol.start(mine)
-            begin = {"episode": mine.tolist(), **({"do": given} if given else {})}
-            venv.reset(seed=[seed] * size, options=begin)
-            refused = protocol.apply(driver, np.arange(size)) if 0 in protocol.at else {}
-            rows = _plain(venv.unwrapped.world.save(np.arange(size)))
-            parts.append(rows | {REFUSED: np.isin(np.arange(size), list(refused))})
-        finally:
-            venv.close()
-    return _merged(parts, task, settings)
 
 
 def make_arena(
@@ -217,16 +179,14 @@ def make_arena(
         env.close()
 
 
-def _merged(parts: Sequence[Rows], task: str, options: Mapping[str, Any]) -> Starts:
-    return merge([Starts(part) for part in parts], task, options)
-
-
-def _pieces(count: int) -> Iterator[tuple[int, int]]:
+def pieces(count: int) -> Iterator[tuple[int, int]]:
+    """Yields first and size of the batches that draw so many starts."""
     for first in range(0, count, AT_A_TIME):
         yield first, min(AT_A_TIME, count - first)
 
 
-def _plain(state: Mapping[str, Any]) -> Rows:
+def plain_rows(state: Mapping[str, Any]) -> Rows:
+    """Returns the rows of saved worlds as NumPy arrays."""
     return {name: np.asarray(rows) for name, rows in state.items()}
 
 

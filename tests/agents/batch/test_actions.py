@@ -11,9 +11,9 @@ from interverse.actors.curriculum import paper_curriculum
 
 torch = pytest.importorskip("torch")
 
-from interverse.learning.ppo import DevicePpo, PpoSettings  # noqa: E402
-from interverse.learning.shaping import WEIGHTS  # noqa: E402
-from interverse.learning.starts import curriculum_starts, make_arena  # noqa: E402
+from interverse.agents.batch.ppo import DevicePpo, PpoSettings  # noqa: E402
+from interverse.agents.batch.shaping import WEIGHTS  # noqa: E402
+from interverse.agents.batch.starts import curriculum_starts, make_arena  # noqa: E402
 from interverse.worlds.trifinger import DeviceArena  # noqa: E402
 
 TASK = "trifinger/pushing-v1"
@@ -31,7 +31,7 @@ def learner(**options: Any) -> DevicePpo:
 def test_shown_actions_are_kept_up_to_the_limits(
     normalised: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("interverse.learning.ppo._CLONE_STEPS", 1)
+    monkeypatch.setattr("interverse.agents.batch.ppo._CLONE_STEPS", 1)
     mine = learner(normalize_actions=normalised)
     low, high = (np.array(b) for b in DeviceArena.action_limits(mine.arena.options))
     assert (high == 1.0).all() == normalised

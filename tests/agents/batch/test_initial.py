@@ -13,8 +13,8 @@ from interverse.core.errors import InvalidValueError
 
 torch = pytest.importorskip("torch")
 
-from interverse.learning import train  # noqa: E402
-from interverse.learning.initial import check_initial  # noqa: E402
+from interverse.agents.batch import train  # noqa: E402
+from interverse.agents.batch.initial import check_initial  # noqa: E402
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
 TASK = "trifinger/pushing-v1"
@@ -99,8 +99,8 @@ def test_what_a_device_exports_can_be_begun_with(tmp_path: Path) -> None:
 
 
 def test_the_learner_itself_refuses_too(tmp_path: Path) -> None:
-    from interverse.learning.ppo import DevicePpo
-    from interverse.learning.starts import make_arena
+    from interverse.agents.batch.ppo import DevicePpo
+    from interverse.agents.batch.starts import make_arena
 
     given = config(tmp_path)
     arena = make_arena(

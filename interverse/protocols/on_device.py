@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from interverse.learning.starts import REFUSED, Starts, merge, protocol_starts
+from interverse.agents.batch.starts import Starts, merge, on_cpu, pieces, plain_rows
+from interverse.envs import make_vec
 from interverse.protocols.protocol import Protocol
 from interverse.worlds import trifinger
 
@@ -21,6 +23,7 @@ Tensor = torch.Tensor
 Row = dict[str, Any]
 Policy = Callable[[Tensor], Tensor]
 
+REFUSED = "store/refused"  # (n,): whether the world refused what the protocol asked of it
 _LAST = 20  # steps of the third score
 _BROKE = "diverged"
 DIVERGED = "diverged: the physics of this world broke down and was put back"
@@ -49,6 +52,41 @@ def starts_of(
         for protocol in protocols
     ]
     return merge(parts, task, settings)
+
+
+def protocol_starts(
+    task: str,
+    protocol: Protocol,
+    numbers: NDArray[np.int64],
+    *,
+    seed: int,
+    options: Mapping[str, Any],
+) -> Starts:
+    """Returns the starts of some episodes of a protocol, as `iv.evaluate` has them.
+
+    Args:
+        task: a world's id.
+        protocol: one that intervenes at the start alone.
+        numbers: of the episodes.
+        seed: of all of them.
+        options: of the world.
+    """
+    settings = {**on_cpu(options), **protocol.options}
+    parts = []
+    for first, size in pieces(len(numbers)):
+        mine = numbers[first : first + size]
+        venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
+        try:
+            driver = venv.unwrapped.driver
+            given = protocol.start(mine)
+            begin = {"episode": mine.tolist(), **({"do": given} if given else {})}
+            venv.reset(seed=[seed] * size, options=begin)
+            refused = protocol.apply(driver, np.arange(size)) if 0 in protocol.at else {}
+            rows = plain_rows(venv.unwrapped.world.save(np.arange(size)))
+            parts.append(rows | {REFUSED: np.isin(np.arange(size), list(refused))})
+        finally:
+            venv.close()
+    return merge([Starts(part) for part in parts], task, settings)
 
 
 @torch.no_grad()

@@ -21,16 +21,16 @@ from interverse.worlds import trifinger
 
 torch = pytest.importorskip("torch")
 
-from interverse.learning.evaluation import episode_rows, play, starts_of  # noqa: E402
-from interverse.learning.ppo import DevicePpo, PpoSettings  # noqa: E402
-from interverse.learning.starts import StartShares, curriculum_starts, make_arena, protocol_starts  # noqa: E402
-from interverse.learning.train import (  # noqa: E402
+from interverse.agents.batch.ppo import DevicePpo, PpoSettings  # noqa: E402
+from interverse.agents.batch.starts import StartShares, curriculum_starts, make_arena  # noqa: E402
+from interverse.agents.batch.train import (  # noqa: E402
     DeviceTrain,
     demonstrations_of,
     mixed,
     train_on_device,
     trained_steps,
 )
+from interverse.protocols.on_device import episode_rows, play, protocol_starts, starts_of  # noqa: E402
 
 event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
@@ -95,7 +95,7 @@ def test_some_starts_are_plain_and_some_have_the_first_block_in_its_goal() -> No
 
 
 def test_features_tell_everything_and_are_exported() -> None:
-    from interverse.learning.network import ActorCritic, difference_matrix
+    from interverse.agents.batch.network import ActorCritic, difference_matrix
 
     layout = {
         "end_effector_positions": slice(0, 9),
@@ -218,7 +218,7 @@ def test_a_rollout_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         kept.append((before.observation.clone(), now.observation.clone(), ended))
         return torch.arange(4.0) + 10.0 * len(kept)
 
-    monkeypatch.setattr("interverse.learning.ppo.shaped_reward", paid)
+    monkeypatch.setattr("interverse.agents.batch.ppo.shaped_reward", paid)
     learner.collect()
 
     def worth(seen: Any) -> Any:
@@ -274,7 +274,7 @@ def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
 def test_a_run_begins_with_what_the_baseline_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("interverse.learning.ppo._CLONE_STEPS", 500)
+    monkeypatch.setattr("interverse.agents.batch.ppo._CLONE_STEPS", 500)
     options = {"skip_frame": 10}  # fewer steps to the end
     config = DeviceTrain(
         task="trifinger/pushing-v1",
@@ -387,8 +387,8 @@ def test_the_world_itself_runs_on_warp() -> None:
 
 
 def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
-    from interverse.learning.shaping import _carried as carried
-    from interverse.learning.shaping import shaped_reward
+    from interverse.agents.batch.shaping import _carried as carried
+    from interverse.agents.batch.shaping import shaped_reward
     from interverse.worlds.trifinger import ArenaView
 
     def view(place: float, height: float) -> ArenaView:

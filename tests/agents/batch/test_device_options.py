@@ -22,8 +22,8 @@ from interverse.worlds.trifinger.options import TriFingerOptions
 
 torch = pytest.importorskip("torch")
 
-from interverse.learning.starts import Starts, curriculum_starts, make_arena  # noqa: E402
-from interverse.learning.train import DeviceTrain  # noqa: E402
+from interverse.agents.batch.starts import Starts, curriculum_starts, make_arena  # noqa: E402
+from interverse.agents.batch.train import DeviceTrain  # noqa: E402
 
 TASK = "trifinger/pushing-v1"
 OTHER: dict[str, Any] = {

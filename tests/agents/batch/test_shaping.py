@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from interverse.learning import shaping  # noqa: E402
+from interverse.agents.batch import shaping  # noqa: E402
 from interverse.worlds.trifinger import ArenaView  # noqa: E402
 
 HALF = 0.0325

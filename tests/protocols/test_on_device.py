@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from interverse.learning.evaluation import DIVERGED, episode_rows
-from interverse.learning.starts import REFUSED, Starts
+from interverse.agents.batch.starts import Starts
+from interverse.protocols.on_device import DIVERGED, REFUSED, episode_rows
 from interverse.protocols.select import select_protocols
 from interverse.results import Results
 

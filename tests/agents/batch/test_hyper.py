@@ -132,7 +132,7 @@ def test_by_default_short_episodes_are_those_that_are_played(
 def test_groups_play_the_share_that_the_record_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from interverse.learning import train
+    from interverse.agents.batch import train
 
     def built(*_: Any, groups: list[float], **__: Any) -> None:
         raise KeyError(groups)
@@ -164,7 +164,7 @@ def test_shares_of_which_no_start_comes_are_refused(
 
 
 def test_the_largest_seed_on_a_device_is_named_and_works(tmp_path: Path) -> None:
-    from interverse.learning.train import DeviceTrain, drawn_starts
+    from interverse.agents.batch.train import DeviceTrain, drawn_starts
 
     def config(seed: int) -> DeviceTrain:
         return asked(  # type: ignore[no-any-return]

@@ -12,8 +12,8 @@ from interverse.worlds.trifinger.start_order import StartOrder
 
 torch = pytest.importorskip("torch")
 
-from interverse.learning.ppo import DevicePpo, PpoSettings  # noqa: E402
-from interverse.learning.starts import Starts, curriculum_starts, make_arena  # noqa: E402
+from interverse.agents.batch.ppo import DevicePpo, PpoSettings  # noqa: E402
+from interverse.agents.batch.starts import Starts, curriculum_starts, make_arena  # noqa: E402
 from interverse.worlds.trifinger import DeviceArena  # noqa: E402
 
 TASK, WORLDS, COUNT = "trifinger/pushing-v1", 8, 16

@@ -18,6 +18,18 @@ from interverse._version import __version__
 from interverse.actors.curriculum import Curriculum
 from interverse.actors.words import training_curriculum
 from interverse.agents import check_agent
+from interverse.agents.batch.demonstrations import Demonstrations, demonstrate
+from interverse.agents.batch.initial import check_initial
+from interverse.agents.batch.ppo import DevicePpo, PpoSettings
+from interverse.agents.batch.starts import (
+    AT_A_TIME,
+    Starts,
+    StartShares,
+    check_drawn_at_start,
+    curriculum_starts,
+    make_arena,
+    merge,
+)
 from interverse.agents.policies import TRAINED, trained_policy
 from interverse.core.errors import (
     FileFormatError,
@@ -33,18 +45,6 @@ from interverse.core.files.json_text import plain
 from interverse.core.rng import generator, region_seed
 from interverse.core.run import CHECKPOINTS, Display, Run, duration
 from interverse.core.type_checks import check_types
-from interverse.learning.demonstrations import Demonstrations, demonstrate
-from interverse.learning.initial import check_initial
-from interverse.learning.ppo import DevicePpo, PpoSettings
-from interverse.learning.starts import (
-    AT_A_TIME,
-    Starts,
-    StartShares,
-    check_drawn_at_start,
-    curriculum_starts,
-    make_arena,
-    merge,
-)
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import space_note
 from interverse.scm.variable import SPACE_NAMES, SpaceName
@@ -155,12 +155,12 @@ class DeviceTrain:
     of the same observations, to begin with: one of the package's or a folder."""
     shown: Annotated[float | None, tyro.conf.Suppress] = None
     """Share of the starts on paths of the task's scripted baseline, see
-    `interverse.learning.demonstrations`."""
+    `interverse.agents.batch.demonstrations`."""
     demonstrations: Annotated[int | None, tyro.conf.Suppress] = None
     """Episodes of the baseline that are played for `shown` or the settings' `imitation`, solved or
     not; 256 by default."""
     shaping: Annotated[str, tyro.conf.Suppress] = "progress"
-    """The reward that is learned from; see `interverse.learning.shaping`."""
+    """The reward that is learned from; see `interverse.agents.batch.shaping`."""
     settings: Annotated[PpoSettings, tyro.conf.Suppress] = field(default_factory=PpoSettings)
     """Hyper-parameters of PPO."""
 
