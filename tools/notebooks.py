@@ -1,4 +1,4 @@
-"""Tutorial notebooks: run their cells, write what these print back, show them as pages.
+"""Tutorial notebooks: run their cells, keep what these print and draw, show them as pages.
 
 python tools/notebooks.py docs/tutorials/*.ipynb     # runs each in a scratch folder
 """
@@ -9,6 +9,8 @@ import contextlib
 import io
 import json
 import os
+import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -38,6 +40,8 @@ def refresh(path: Path) -> None:
         os.chdir(folder)
         try:
             printed = run(home / path)
+            for picture in Path().glob("tutorial_*.png"):
+                shutil.copy(picture, home / path.parents[1] / "images")
         finally:
             os.chdir(home)
     code = [cell for cell in whole["cells"] if cell["cell_type"] == "code"]
@@ -56,11 +60,17 @@ def markdown(path: Path) -> str:
             parts.append(_source(cell))
             continue
         parts.append(f"```python\n{_source(cell)}\n```")
+        parts += [f"![{name}](../images/{name})" for name in pictures(_source(cell))]
         shown = "".join(text for out in cell["outputs"] for text in out.get("text", []))
         if shown.strip():
             parts.append(f"```text\n{shown.rstrip()}\n```")
     parts.append(f"[Download this notebook]({path.name})")
     return "\n\n".join(parts) + "\n"
+
+
+def pictures(source: str) -> list[str]:
+    """Returns the pictures that a cell saves for its page: files named tutorial_NAME.png."""
+    return re.findall(r"savefig\(\"(tutorial_\w+\.png)\"", source)
 
 
 def _cells(path: Path) -> list[dict[str, Any]]:

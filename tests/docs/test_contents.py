@@ -66,6 +66,7 @@ def test_every_docs_page_is_reached_from_the_index():
 
 def test_pictures_are_small_and_used():
     used = {Path(link).name for name in NAMES for link in links(ROOT / name)} | {"logo.svg"}
+    used |= {f"tutorial_{path.stem}.png" for path in ROOT.glob("docs/tutorials/*.ipynb")}
     for picture in (ROOT / "docs" / "images").iterdir():
         assert picture.stat().st_size < LARGEST_PICTURE, picture.name
         assert picture.name in used, f"{picture.name} is shown nowhere"
@@ -78,5 +79,5 @@ def test_the_pictures_can_be_drawn_again(tmp_path, monkeypatch, capsys):
     runpy.run_path(str(script), run_name="__main__")
     drawn = {picture.name for picture in tmp_path.iterdir()}
     shown = {picture.name for picture in (ROOT / "docs" / "images").iterdir()}
-    others = ("rooms_", "moving_", "world_models_")  # drawn by scripts of their own
+    others = ("rooms_", "moving_", "world_models_", "tutorial_", "logo", "hero")  # drawn by scripts of their own
     assert drawn == {name for name in shown if not name.startswith(others)}
