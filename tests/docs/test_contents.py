@@ -79,5 +79,12 @@ def test_the_pictures_can_be_drawn_again(tmp_path, monkeypatch, capsys):
     runpy.run_path(str(script), run_name="__main__")
     drawn = {picture.name for picture in tmp_path.iterdir()}
     shown = {picture.name for picture in (ROOT / "docs" / "images").iterdir()}
-    others = ("rooms_", "moving_", "world_models_", "tutorial_", "logo", "hero")  # drawn by scripts of their own
+    others = (
+        "rooms_",
+        "moving_",
+        "world_models_",
+        "tutorial_",
+        "logo",
+        "hero",
+    )  # drawn by scripts of their own
     assert drawn == {name for name in shown if not name.startswith(others)}
