@@ -1,6 +1,6 @@
 # The two commands are `make demo` and `make test`; each does its own set-up, into .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint check-style check-format check-types check-house bench docs docs-build clean
+.PHONY: help setup demo test test-all lint check-style check-format check-types check-house bench docs docs-build dist clean
 
 PYTHON := .venv/bin/python
 # MUJOCO_GL unset: the engine itself must find the back end that works.
@@ -47,6 +47,12 @@ docs: setup ## Serve the documentation site at http://127.0.0.1:8000
 
 docs-build: setup ## Build the documentation site into build/site
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet
+
+dist: setup ## Build the source distribution and the wheel into dist/, and check both
+	rm -rf dist
+	.venv/bin/python -m pip install -q -c constraints.txt build twine
+	.venv/bin/python -m build
+	.venv/bin/python -m twine check --strict dist/*
 
 clean: ## Remove .venv, caches and builds
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
