@@ -30,6 +30,8 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     "fit": ("fit", "FitCommand", "fit", "a world model, from an id to one page"),
     "explain": ("explain", "Explain", "explain", "what each factor costs a policy"),
     "export": ("export", "Export", "export", "a policy as a folder to publish"),
+    "export_original": ("original", "ExportOriginal", "export_original", "data for CausalMBRL"),
+    "import_original": ("original", "ImportOriginal", "import_original", "CausalMBRL's data"),
     "list": ("listing", "Listing", "listing", "every registered world"),
     "new": ("new", "New", "new", "a world, task, actor or metric of your own"),
     "report": ("report", "Report", "report", "an HTML page from evaluations"),

@@ -29,6 +29,7 @@ from interverse.sim.raster import CELL, GRID
 
 Order = Literal["number", "text"]
 _EPISODES_AT_ONCE = 64
+_UNLIKELY = 1e-9
 _MEMBERS = ("obs", "action", "next_obs", "reward", "target")
 
 
@@ -85,14 +86,20 @@ def _write(file: h5py.File, names: list[str], config: Collect) -> Path:
     header = _imported(header_of(config))
     parts = config.out.with_name(f".{config.out.name}.import.parts")
     shutil.rmtree(parts, ignore_errors=True)
-    files = []
+    files, highest = [], 0
     try:
         for start in range(0, len(names), _EPISODES_AT_ONCE):
             chosen = names[start : start + _EPISODES_AT_ONCE]
             files.append(parts / f"{start:09d}.h5")
             part = _read(file, chosen, header, start)
+            highest = max(highest, int(part["actions"].max()))
             _check_world(config, part["actions"], part["images"])
             write_part(files[-1], part)
+        # Random play, which these files hold, leaves none of the last actions out for long.
+        chance = ((highest + 1) / header.actions) ** (len(names) * header.steps)
+        if chance < _UNLIKELY:
+            wrong = f"its actions end at {highest}, and there are {header.actions}"
+            raise _other_world(config, wrong)
         write_dataset(config.out, header, files)
     finally:
         shutil.rmtree(parts, ignore_errors=True)
@@ -125,8 +132,12 @@ def _check_world(config: Collect, actions: NDArray[np.int64], images: NDArray[np
     elif config.id.startswith("chemistry/") and moves and not paints:
         wrong = "its objects move and keep their colours, as in blocks"
     if wrong:
-        told = f"the file is not of {config.id} {dict(config.options)}: {wrong}"
-        raise InvalidValueError(explain(told, fix="Pass the id and options of its world"))
+        raise _other_world(config, wrong)
+
+
+def _other_world(config: Collect, wrong: str) -> InvalidValueError:
+    told = f"the file is not of {config.id} {dict(config.options)}: {wrong}"
+    return InvalidValueError(explain(told, fix="Pass the id and options of its world"))
 
 
 def _occupied(present: NDArray[np.bool_]) -> NDArray[np.int64]:

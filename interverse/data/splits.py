@@ -20,8 +20,11 @@ from interverse.core.errors import (
     explain,
 )
 from interverse.core.files.atomic import datasets_folder
+from interverse.core.files.json_text import read_json_object
 from interverse.core.type_checks import blames_types
+from interverse.data.collector import HEADER
 from interverse.data.dataset import open_dataset
+from interverse.data.episodes import TwinFolder
 from interverse.data.generate import Collect, collect, header_of
 from interverse.worlds import WORLDS
 from interverse.worlds.world import parse_options
@@ -48,6 +51,10 @@ _TRAINING = {
     "valid": _split(200, 100, 2),
     "test": _split(10_000, 10, 3),
 }
+# The original names these worlds and ships no command that draws from them: sizes as of its tests.
+_FEW_SHOT = {
+    f"few-shot-v{count}": _split(10_000, 10, 4 + count, f"FewShot-v{count}") for count in (1, 2, 3)
+}
 SPLITS: Mapping[str, Mapping[str, DatasetSplit]] = {
     "blocks/observed": {
         **_TRAINING,
@@ -60,8 +67,9 @@ SPLITS: Mapping[str, Mapping[str, DatasetSplit]] = {
     "blocks/unobserved": {
         **_TRAINING,
         "zero-shot-shape": _split(10_000, 10, 4, "ZeroShotShape"),
+        **_FEW_SHOT,
     },
-    "blocks/fixed_unobserved": _TRAINING,
+    "blocks/fixed_unobserved": {**_TRAINING, **_FEW_SHOT},
     "chemistry": {
         "train": _split(1000, 100, 1),
         "valid": _split(200, 100, 3),
@@ -121,14 +129,16 @@ def load_dataset(
     progress: bool = False,
     **options: Any,
 ) -> Any:
-    """Returns a data set, made now if it is not in the folder yet.
+    """Returns a data set by a world's id, made now if it is not in the folder yet, or by its path.
 
     Worlds of blocks and chemistry give a `Dataset`, worlds of rooms and folders of pairs a
-    `PairDataset`, see `interverse.data.pairs.load.load_pairs`.
+    `PairDataset` (see `interverse.data.pairs.load.load_pairs`), folders of episodes a `TwinFolder`.
 
     Args:
-        id: a world of blocks, chemistry or rooms, or a folder of pairs.
-        split: "train" (so if None), "valid", "test"; blocks have more, see `splits`. For pairs
+        id: a world of blocks, chemistry or rooms; or what `interverse collect` or `import_original`
+            wrote, or a folder of pairs.
+        split: "train" (so if None), "valid", "test"; blocks have more, such as "test-v1",
+            "zero-shot" and "few-shot-v1", see `splits`. For pairs
             None is all of them, "comp/train" a shift and a part of it.
         folder: where data sets are kept; None takes the user's cache folder.
         episodes: only the first so many of the split's; None takes all. `collect` makes more.
@@ -142,7 +152,17 @@ def load_dataset(
     >>> data.images().shape, data.actions.shape
     ((4, 11, 50, 50, 3), (4, 10))
     """
-    if id.startswith("rooms/") or Path(id).is_dir():
+    path = Path(id)
+    kind = "grid" if path.is_file() else ""
+    if (path / HEADER).is_file():
+        kind = read_json_object(path / HEADER).get("kind", "episodes")
+    if kind in ("grid", "episodes"):
+        given = [*options, *(["split"] if split else []), *(["episodes"] if episodes else [])]
+        if given or images or folder is not None:
+            told = ", ".join(given) or ("images" if images else "folder")
+            raise InvalidValueError(explain(f"{id} is there already: {told} cannot be chosen"))
+        return open_dataset(path) if kind == "grid" else TwinFolder(path)
+    if id.startswith("rooms/") or path.is_dir():
         # They need pillow, which grid worlds do not.
         from interverse.data.pairs.load import load_pairs
 

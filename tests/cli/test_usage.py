@@ -116,7 +116,7 @@ def test_bash_completes_verbs_flags_and_ids(capsys):
         done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
         return set(done.stdout.split())
 
-    assert complete("interverse", "ex") == {"explain", "export"}
+    assert complete("interverse", "ex") == {"explain", "export", "export_original"}
     assert "--episodes" in complete("interverse", "evaluate", "--e")
     assert complete("interverse", "describe", "chemistry/c") == {
         "chemistry/chain-v1",

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import h5py
 import numpy as np
 import pytest
 
+import interverse as iv
+from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
-from interverse.data import Collect, collect, export_original, import_original, open_dataset
+from interverse.data import (
+    Collect,
+    CollectEpisodes,
+    collect,
+    collect_episodes,
+    export_original,
+    import_original,
+    open_dataset,
+)
 
 WORLD = "blocks/unobserved-3-v1"
 
@@ -94,16 +106,47 @@ BLOCKS, CHEMISTRY = "blocks/observed-3-v1", "chemistry/chain-v1"
         (CHEMISTRY, {"objects": 3, "colors": 8}, BLOCKS, "actions from 0 to 23, and there are 15"),
         (BLOCKS, {}, CHEMISTRY, "as in blocks"),
         (BLOCKS, {}, "blocks/observed-5-v1", "show 3 objects, and there are 5"),
+        (CHEMISTRY, {}, "chemistry/full-v1 colors=8", "actions end at 24, and there are 40"),
     ],
 )
 def test_a_file_of_another_world_is_refused(made, options, said, told, tmp_path):
+    said, _, more = said.partition(" ")
     out = tmp_path / "d.h5"
     held = collect(Collect(id=made, episodes=8, steps=20, out=out, options=options))
     file = export_original(open_dataset(held), tmp_path / "original.h5")
-    about = {"objects": 3} if said.startswith("chemistry") else {}
+    about = {"colors": 8} if more else {"objects": 3} if said.startswith("chemistry") else {}
     with pytest.raises(InvalidValueError, match=told):
         import_original(file, tmp_path / "x.h5", id=said, **about)
     assert not (tmp_path / "x.h5").exists()
     import_original(file, tmp_path / "x.h5", id=made, **options)
     with pytest.raises(UnknownNameError, match="unknown world 'blocks/observed-3'"):
         import_original(file, tmp_path / "y.h5", id="blocks/observed-3")
+
+
+def test_the_command_line_writes_and_reads_the_layout(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("INTERVERSE_CACHE", str(tmp_path / "cache"))
+    out, asked = str(tmp_path / "original.h5"), "--split few-shot-v2 --episodes 3"
+    assert main(["export_original", WORLD, *asked.split(), "--out", out]) == 0
+    with h5py.File(out) as file:
+        assert sorted(file) == ["0", "1", "2"]
+    back = ["--out", str(tmp_path / "back.h5"), "--option", "mode=FewShot-v2", "--json"]
+    capsys.readouterr()
+    assert main(["import_original", out, "--id", WORLD, *back]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 3
+    again = iv.load_dataset(str(tmp_path / "back.h5"))
+    made = iv.load_dataset(WORLD, "few-shot-v2", episodes=3)
+    np.testing.assert_array_equal(again.images(), made.images())
+    np.testing.assert_array_equal(again.actions, made.actions)
+    twice = ["export_original", str(tmp_path / "back.h5"), "--out", out]
+    assert main(twice) == 0
+    assert main([*twice, "--split", "test"]) == 2
+    assert "is there already: split cannot be chosen" in capsys.readouterr().err
+
+
+def test_what_was_collected_is_loaded_by_its_path(tmp_path):
+    folder = collect(Collect(id=WORLD, episodes=3, steps=2, out=tmp_path / "grid"))
+    assert len(iv.load_dataset(str(folder))) == 3
+    asked = CollectEpisodes(id=WORLD, episodes=2, steps=2, out=tmp_path / "episodes")
+    assert len(iv.load_dataset(str(collect_episodes(asked)))) == 2
+    with pytest.raises(InvalidValueError, match="episodes cannot be chosen"):
+        iv.load_dataset(str(folder), episodes=1)

@@ -32,6 +32,8 @@ PUBLISHED = {
     ("blocks/observed-3-v1", "zero-shot"): (10_000, 10, 7, "ZeroShot"),
     ("blocks/observed-3-v1", "zero-shot-shape"): (10_000, 10, 8, "ZeroShotShape"),
     ("blocks/unobserved-3-v1", "zero-shot-shape"): (10_000, 10, 4, "ZeroShotShape"),
+    ("blocks/unobserved-3-v1", "few-shot-v1"): (10_000, 10, 5, "FewShot-v1"),
+    ("blocks/fixed_unobserved-5-v1", "few-shot-v3"): (10_000, 10, 7, "FewShot-v3"),
     ("blocks/fixed_unobserved-5-v1", "test"): (10_000, 10, 3, None),
     ("chemistry/chain-v1", "train"): (1000, 100, 1, None),
     ("chemistry/chain-v1", "valid"): (200, 100, 3, None),
