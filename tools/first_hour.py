@@ -1,9 +1,11 @@
-"""The walk of a new user: the built wheel in an empty environment, and the commands of one page.
+"""The first hour of five users: the wheel in an empty environment, and what their pages say.
 
-    python tools/wheel_walk.py [FOLDER]
+    python tools/first_hour.py [NAME ...]
 
-Builds the wheel, installs it as `docs/runs.md` says, and runs the page's commands from an empty
-folder. The training is killed after its first checkpoint and started again.
+Builds the wheel by way of the source distribution. For each walk it makes an empty environment
+with the wheel and at most the walk's extras, and runs the blocks of the pages' sections, in order,
+in an empty folder. A walk ends with a result, within ten minutes after the installation. The
+training of `publisher` is killed after its first checkpoint and started again.
 """
 
 from __future__ import annotations
@@ -19,39 +21,94 @@ import time
 import urllib.request
 import venv
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "runs.md"
 _PATIENCE = 1800.0  # seconds of a command; the installation is the longest
+_LONGEST = 600.0  # seconds of a walk, the installation left out
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What one user installs, reads and ends with.
+
+    Attributes:
+        extras: of the installation, separated by commas.
+        pages: (page, heading) of the sections whose blocks are run; no heading for a whole page.
+        result: a file that is there at the end.
+    """
+
+    extras: str
+    pages: tuple[tuple[str, str], ...]
+    result: str
+
+
+WALKS = {
+    "reader": Walk("", (("README.md", "Sixty seconds"), ("docs/quickstart.md", "")), "episode.h5"),
+    "student": Walk(
+        "torch",
+        (("docs/quickstart.md", "Train"),),
+        "runs/reaching/policy/policy.safetensors",
+    ),
+    "roboticist": Walk(
+        "torch",
+        (("docs/quickstart.md", "See what breaks a robot"),),
+        "runs/why/attribution.json",
+    ),
+    "modeller": Walk(
+        "torch", (("docs/data_and_models.md", "Fit a world model"),), "runs/fit/index.html"
+    ),
+    "recogniser": Walk(
+        "rooms", (("docs/pairs.md", "Collect"), ("docs/recognition.md", "")), "runs/icm/result.json"
+    ),
+    "publisher": Walk("rl,report,view", (("docs/runs.md", ""),), "runs/slider/export/README.md"),
+}
 
 
 def main() -> int:
     """Walks; returns 0, or raises at the first step that fails."""
-    given = sys.argv[1:]
+    chosen = sys.argv[1:] or list(WALKS)
     with tempfile.TemporaryDirectory() as scratch:
-        place = Path(given[0] if given else scratch).resolve()
-        home = place / "home"
-        home.mkdir(parents=True, exist_ok=True)
-        programs = install(build(place / "dist"), place / "venv", _extras())
-        for command in commands():
-            print(f"$ {command}", flush=True)
-            walk(shlex.split(command), programs, home)
-    print("The walk is done.")
+        place = Path(scratch)
+        wheel = build(place / "dist")
+        for name in chosen:
+            home = place / name / "home"
+            home.mkdir(parents=True)
+            programs = install(wheel, place / name / "venv", WALKS[name].extras)
+            start = time.monotonic()
+            for language, text in steps(WALKS[name]):
+                print(f"[{name}] {text.splitlines()[0]}", flush=True)
+                walk(language, text, programs, home)
+            took = time.monotonic() - start
+            assert (home / WALKS[name].result).exists(), f"{name}: no {WALKS[name].result}"
+            assert took < _LONGEST, f"{name} took {took:.0f} s"
+            print(f"[{name}] {took:.0f} s, {WALKS[name].result}", flush=True)
     return 0
 
 
-def commands() -> list[str]:
-    """Returns the commands of the page, in order."""
-    found = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-    return [line for block in found for line in block.splitlines() if line]
+def steps(chosen: Walk) -> list[tuple[str, str]]:
+    """Returns what a walk runs: (python, a script of all blocks of a page) and (bash, a command).
 
-
-def _extras() -> str:
-    """Returns the extras that the page installs."""
-    found = re.search(r"pip install .*'\.\[(.*)\]'", PAGE.read_text(encoding="utf-8"))
-    assert found is not None, f"{PAGE} does not say how to install"
-    return found[1]
+    Blocks that are slow or only shown are left out of a whole page; a named section is run as it
+    stands, but for installing.
+    """
+    found: list[tuple[str, str]] = []
+    for page, heading in chosen.pages:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        if heading:
+            (text,) = re.findall(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+        pattern = r"(<!-- slow -->\n\n)?^```(python|bash|shell)\n(.*?)^```"
+        blocks = re.findall(pattern, text, re.M | re.S)
+        runs = [
+            (kind, code) for slow, kind, code in blocks if heading or kind == "bash" or not slow
+        ]
+        script = "\n".join(code for kind, code in runs if kind == "python")
+        lines = [line for kind, code in runs if kind != "python" for line in code.splitlines()]
+        if script and not (heading and lines):
+            found.append(("python", script))
+        found += [("bash", line) for line in lines if line.startswith("interverse ")]
+    return found
 
 
 def build(folder: Path) -> Path:
@@ -85,15 +142,19 @@ def install(wheel: Path, folder: Path, extras: str = "") -> Path:
     return programs
 
 
-def walk(words: list[str], programs: Path, home: Path) -> None:
-    """Runs one command of the page as a user would, with what belongs to its verb."""
+def walk(language: str, text: str, programs: Path, home: Path) -> None:
+    """Runs one step as a user would, with what belongs to its verb."""
+    if language == "python":
+        _run([str(programs / "python"), "-c", text], home)
+        return
+    words = shlex.split(text)
     whole = [str(programs / words[0]), *words[1:]]
-    if words[1] == "train":
+    if words[1] == "train" and "--checkpoint-every" in words:
         kill_once(whole, home, Path(home / words[words.index("--out") + 1]))
     if words[1] == "view":
         look(whole, home)
     else:
-        _run(whole, home, PYTHONPATH="")
+        _run(whole, home)
 
 
 def kill_once(words: list[str], home: Path, out: Path) -> None:
