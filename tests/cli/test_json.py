@@ -79,7 +79,7 @@ def made(tmp_path_factory):
 
 def test_every_verb_is_tried_here():
     assert {name.split()[0] for name in COMMANDS} == set(VERBS) - {"view"}
-    assert set(KINDS) == {"reproduce", "train"}
+    assert set(KINDS) == {"reproduce"}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -57,6 +57,7 @@ OTHER: dict[str, Any] = {
 }
 # "task" is the id's; of a scene of fixed blocks the world itself refuses "max_blocks".
 UNSEEN = {"constraints", "contacts", "device", "legacy_unchecked", "max_blocks", "space", "task"}
+UNSEEN |= {"draw_scenes"}  # of scenes that are built, and these are not
 UNSEEN |= {"threads"}  # it never changes a result
 
 
