@@ -8,7 +8,8 @@ from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.world import changed_options
 
 DEVICE_TASKS = ("reaching", "pushing", "picking", "pick_and_place", "stacking2")
-BY_STARTS = ("defaults", "draw_scenes", "legacy_unchecked", "space")  # they act where starts are drawn
+# They act where starts are drawn.
+BY_STARTS = ("defaults", "draw_scenes", "legacy_unchecked", "space")
 BY_ARENA = (
     "constraints",
     "contact",
