@@ -61,6 +61,7 @@ from interverse.rollouts.policy_world import (
     place_note,
     policy_world,
     task_note,
+    unrecorded_note,
 )
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
@@ -143,6 +144,8 @@ def evaluate(
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
     check_unset(chosen, options)
+    for protocol in chosen:
+        trained.with_options(protocol.options)  # one that turns the interface is no test of it
     first = check_seed(seed)
     tested = range(first, first + int(seeds))
     policy, options = trained.policy, trained.for_tests().with_options(options)
@@ -235,6 +238,7 @@ def _check_world(
             for protocol in chosen:
                 protocol.check(env.driver)
                 notes[protocol.late_note(env.world.max_steps)] = None
+            notes[unrecorded_note(policy, env.world)] = None
             for metric in metrics:
                 _check_names(metric, env.driver.world.variables)
                 if is_registered(metric):

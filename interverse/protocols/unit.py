@@ -17,15 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.envs import make_vec
+from interverse.envs.build import options_of
 from interverse.protocols.measures import Metric
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.scorer import EpisodeScorer
 from interverse.protocols.twin import Course, check_twin
+from interverse.results.settings import settings_of
 from interverse.rollouts.executors import gpus_of
 from interverse.rollouts.fixed_batch import FixedBatchPolicy
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_files import unpacked_policy
-from interverse.worlds.world import World
+from interverse.worlds.world import World, engine_of
 
 ROWS = 50
 _PLAIN = " !#$&'()+,;=@[]{}~"  # characters of file names, as they are
@@ -101,9 +103,9 @@ def play(
         only_course: stop where the course has all its steps.
     """
     count = len(numbers)
-    settings = {"threads": 1, **unit.options, **unit.protocol.options}
+    options = {"threads": 1, **unit.options, **unit.protocol.options}
     picture = {} if look is None else {"render_mode": "rgb_array"}
-    venv = make_vec(unit.task, num_envs=count, autoreset_mode="disabled", **settings, **picture)
+    venv = make_vec(unit.task, num_envs=count, autoreset_mode="disabled", **options, **picture)
     try:
         world, driver = venv.unwrapped.world, venv.unwrapped.driver
         driver.skips_diverged = True  # its row says so; the others go on
@@ -137,7 +139,9 @@ def play(
         scorer.before(observation, None)
         if look is not None:
             look(world, step + 1)
-        return scorer.rows(unit.task, unit.protocol, unit.seed, numbers)
+        settings = settings_of(options_of(unit.task, world), engine_of(world))
+        rows = scorer.rows(unit.task, unit.protocol, unit.seed, numbers)
+        return [{**row, "settings": settings} for row in rows]
     finally:
         venv.close()
 

@@ -23,7 +23,10 @@ CONTRACT: dict[str, pa.DataType] = {
     "reason": pa.string(),
 }
 _EXTRA: dict[str, pa.DataType] = {"experiment": pa.string(), "step": pa.int64()}
-_TRACE = {"trace": pa.string()}  # equal: the same episode again, step for step; may be absent
+_MAYBE = {
+    "trace": pa.string(),  # equal: the same episode again, step for step
+    "settings": pa.string(),  # options and engine: rows of one experiment have the same
+}
 KEY = ("experiment", "step", "task", "protocol", "seed", "episode")
 _REQUIRED = ("task", "protocol", "seed", "episode")
 _DEFAULTS: dict[str, Any] = {"experiment": "policy", "refused": False}
@@ -41,7 +44,7 @@ def checked(data: pa.Table) -> pa.Table:
         raise InvalidValueError(
             explain(f"data is a {type(data).__name__}", allowed="a pyarrow.Table")
         )
-    fixed = CONTRACT | _EXTRA | (_TRACE if "trace" in data.column_names else {})
+    fixed = CONTRACT | _EXTRA | {n: t for n, t in _MAYBE.items() if n in data.column_names}
     extra = sorted(set(data.column_names) - set(fixed))
     wrong = [name for name in extra if not name.startswith(("score:", "value:"))]
     if wrong:
@@ -78,6 +81,8 @@ def _fixed_column(data: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArr
 
 
 def _cast(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_floating(column.type) and not pa.types.is_floating(kind):  # as pandas has it
+        column = pc.if_else(pc.is_nan(column), None, column)
     try:
         return column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -98,6 +103,8 @@ def _check_rows(table: pa.Table) -> None:
                     fix="Leave the scores of refused episodes null",
                 )
             )
+    if "settings" in table.column_names:
+        _check_settings(table)
     groups = table.group_by(list(KEY)).aggregate([([], "count_all")])
     if groups.num_rows < table.num_rows:
         twice = groups.filter(pc.greater(groups["count_all"], 1)).slice(0, 1).to_pylist()[0]
@@ -106,6 +113,28 @@ def _check_rows(table: pa.Table) -> None:
             explain(
                 f"an episode stands in the results more than once: {shown}",
                 fix="Give each experiment its own name with results.named(...)",
+            )
+        )
+
+
+def _check_settings(table: pa.Table) -> None:
+    """Raises where rows that a mean would join were made under unlike options or engines."""
+    test = ["experiment", "task", "protocol"]
+    known = table.filter(table["settings"].is_valid())
+    found = known.group_by(test).aggregate([("settings", "count_distinct")])
+    mixed = found.filter(pc.greater(found["settings_count_distinct"], 1)).slice(0, 1).to_pylist()
+    if mixed:
+        rows = known
+        for name in test:
+            rows = rows.filter(pc.equal(rows[name], mixed[0][name]))
+        told = " and ".join(
+            f"{settings!r}" for settings in sorted(pc.unique(rows["settings"]).to_pylist())
+        )
+        raise InvalidValueError(
+            explain(
+                f"rows of the experiment {mixed[0]['experiment']!r} in {mixed[0]['task']},"
+                f" {mixed[0]['protocol']}, are no one test: their settings are {told}",
+                fix="Give each its own name in the column experiment",
             )
         )
 

@@ -8,11 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.json_text import plain
 
 Provenance = Mapping[str, Any]
 Tested = Set[tuple[str, str, str]]  # experiment, task, protocol
 _CHANGE_NOTHING = ("device", "threads")  # the engine, which the device chooses, is compared itself
 _DEFAULT = "the default"
+
+
+def settings_of(options: Mapping[str, Any], engine: Mapping[str, str]) -> str:
+    """Returns what decides a score beside its address and protocol, as a results row holds it.
+
+    >>> settings_of({"skip_frame": 3, "threads": 2}, {"contact": "exact"})
+    'skip_frame=3, contact=exact'
+    """
+    chosen = {n: v for n, v in plain(options).items() if n not in (*_CHANGE_NOTHING, *engine)}
+    told = [f"{name}={json.dumps(chosen[name], sort_keys=True)}" for name in sorted(chosen)]
+    return ", ".join([*told, *(f"{n}={_kind(engine[n])}" for n in sorted(engine))])
 
 
 def told_apart(parts: Sequence[Provenance], tested: Sequence[Tested]) -> list[dict[str, Any]]:
@@ -110,7 +122,12 @@ def _told(run: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 def _engine(engine: Mapping[str, Any]) -> str:
     """Returns an engine in words; which of several cards it was changes nothing."""
-    return " ".join(str(engine[name]).partition(":")[0] for name in sorted(engine))
+    return " ".join(_kind(engine[name]) for name in sorted(engine))
+
+
+def _kind(device: object) -> str:
+    """Returns a device without the number of its card."""
+    return str(device).partition(":")[0]
 
 
 def _words(table: Mapping[str, Any], name: str) -> str:

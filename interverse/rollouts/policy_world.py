@@ -1,4 +1,7 @@
-"""The world a trained policy knows: its task and options, as its card records them.
+"""The world a trained policy knows: its task and options.
+
+A saved policy has them on its card, a model of Stable-Baselines3 in the environment it learned in,
+and a function or an object of one's own in what it holds of these.
 
 A policy trained with other actions or observations is not the same policy: evaluation takes the
 options it was trained with, and refuses a contradiction. Where in its world it was trained (in
@@ -8,16 +11,22 @@ trained in different places are scores of the same test.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, final
 
+import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import read_json_object
+from interverse.envs.build import options_of
 from interverse.envs.values import to_numpy
-from interverse.rollouts.policy import RATES, as_policy
+from interverse.rollouts.policy import RATES, as_policy, load_policy
 from interverse.rollouts.policy_card import CARD, PolicyLike, policy_path
 from interverse.worlds import WORLDS
 from interverse.worlds.own_code import check_trusted
@@ -94,14 +103,76 @@ class PolicyWorld:
 
 
 def policy_world(given: PolicyLike) -> PolicyWorld:
-    """Returns a policy with its world; the folder of a training run stands for its policy."""
+    """Returns a policy with its world; the folder of a training run stands for its policy.
+
+    A function, or an object of one's own, has the world of the policies that it refers to, where
+    they agree on one.
+    """
+    own = _recorded(given)
+    if own is None and callable(given) and not is_model(given):
+        inner = [known for part in _held(given) if (known := _recorded(part)) is not None]
+        alike = [known for known in inner if known.options == inner[0].options]
+        if inner and len(alike) == len(inner):
+            task = inner[0].task if len({known.task for known in inner}) == 1 else None
+            own = replace(inner[0], policy=given, task=task)
+    return PolicyWorld(given) if own is None else own
+
+
+def _recorded(given: PolicyLike) -> PolicyWorld | None:
+    """Returns a policy with the world that it says it was trained in; None if it says nothing."""
     card = getattr(given, "card", None)
     if card is not None:
         return _of_card(given, getattr(card, "trained", {}))
+    if _is_baseline(given):
+        env = given.env
+        world = None if env is None else getattr(env.get_attr("unwrapped", 0)[0], "driver", None)
+        if world is None:
+            return None
+        config = {"task": world.id, "options": options_of(world.id, world.world)}
+        return _of_card(given, {"config": config})
     folder = policy_path(given)
     if folder is None or not (folder / CARD).is_file():
-        return PolicyWorld(given)
+        return None
     return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))
+
+
+def is_model(given: object) -> bool:
+    """Returns whether a policy is a learned one: a saved one, a Torch module, a baseline's."""
+    return _is_baseline(given) or hasattr(given, "card") or hasattr(given, "state_dict")
+
+
+def _is_baseline(given: object) -> bool:
+    """Returns whether a policy is a model of Stable-Baselines3, which is not loaded to find out."""
+    return any(kind.__module__.startswith("stable_baselines3.") for kind in type(given).__mro__)
+
+
+def _is_ours(given: object) -> bool:
+    return type(given).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _held(given: object, depth: int = 3) -> Iterator[object]:
+    """Yields the models that a function or an object of one's own refers to."""
+    if isinstance(given, partial):
+        parts = [given.func, *given.args, *given.keywords.values()]
+    elif isinstance(given, MethodType):
+        parts = [given.__self__]
+    elif isinstance(given, FunctionType):
+        named = inspect.getclosurevars(given)
+        parts = [*named.nonlocals.values(), *named.globals.values(), *(given.__defaults__ or ())]
+    elif isinstance(given, ModuleType | type):
+        return
+    else:
+        call = getattr(type(given), "__call__", None)  # noqa: B004 - what it refers to counts
+        parts = [*getattr(given, "__dict__", {}).values(), *([call] if call else [])]
+    for part in parts:
+        if is_model(part):
+            yield part
+        elif depth and (callable(part) or _is_plain_object(part)):
+            yield from _held(part, depth - 1)
+
+
+def _is_plain_object(part: object) -> bool:
+    return hasattr(part, "__dict__") and not isinstance(part, ModuleType)
 
 
 def task_note(policy: PolicyLike, task: str) -> str:
@@ -155,9 +226,33 @@ def check_world(policy: PolicyLike, world: World) -> None:
 
 
 def check_task(policy: PolicyLike, task: str, world: World) -> None:
-    """Refuses another task than a policy's own if it cannot see or act there; tries one action."""
-    own = _another_task(policy, task)
-    if own is None:
+    """Refuses a policy that learned behind wrappers, with other bounds, or cannot act in a task."""
+    behind = _wrappers(policy) if _is_baseline(policy) else ()
+    if behind:
+        raise InvalidValueError(
+            explain(
+                f"the model learned behind {' and '.join(behind)}, which is not here: it would see"
+                " other numbers, or its actions would mean others",
+                fix="Pass a function that does the same, such as lambda seen:"
+                " model.predict(normalise(seen), deterministic=True)[0]",
+            )
+        )
+    bounds, own = _bounds(policy), world.action_space
+    if bounds is not None and isinstance(own, gym.spaces.Box):
+        low, high = bounds
+        if low.shape == own.low.shape and not (
+            np.allclose(low, own.low) and np.allclose(high, own.high)
+        ):
+            raise InvalidValueError(
+                explain(
+                    f"the policy acts from {_ends(low)} to {_ends(high)}, and {task} takes actions"
+                    f" from {_ends(own.low)} to {_ends(own.high)}: it learned behind a wrapper, or"
+                    " with another action_mode or normalize_actions",
+                    fix="Give the options of its training, or a function that turns its actions",
+                )
+            )
+    trained = _another_task(policy, task)
+    if trained is None:
         return
     wanted = (world.num_worlds, *(world.action_space.shape or ()))
     try:
@@ -168,10 +263,59 @@ def check_task(policy: PolicyLike, task: str, world: World) -> None:
     if reason:
         raise InvalidValueError(
             explain(
-                f"the policy was trained for {own} and cannot act in {task}: {reason}",
+                f"the policy was trained for {trained} and cannot act in {task}: {reason}",
                 fix="Leave the task out, or pass a policy of that task",
             )
         )
+
+
+def _wrappers(model: Any) -> list[str]:
+    """Returns the wrappers between a baseline and its world that change numbers, not shapes."""
+    found, env = [], model.env
+    if env is None:
+        return []
+    while (inner := getattr(env, "venv", None)) is not None and hasattr(env, "class_attributes"):
+        if getattr(env, "norm_obs", False):
+            found.append(type(env).__name__)
+        env = inner
+    kinds = (gym.ObservationWrapper, gym.ActionWrapper, gym.wrappers.NormalizeObservation)
+    return found + [kind.__name__ for kind in kinds if any(env.env_is_wrapped(kind))]
+
+
+def _bounds(policy: PolicyLike) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Returns the least and the greatest action of a learned policy, where it says them."""
+    if (path := policy_path(policy)) is not None:
+        policy = load_policy(path)
+    space = policy.action_space if _is_baseline(policy) else None
+    told: Any
+    for told in (space, getattr(policy, "card", None), policy if _is_ours(policy) else None):
+        if hasattr(told, "low") and hasattr(told, "high"):
+            return np.asarray(told.low), np.asarray(told.high)
+    return None
+
+
+def _ends(bounds: NDArray[Any]) -> str:
+    """Returns bounds in few words: the one number, or the first ones."""
+    alike = bool(np.all(bounds == bounds.flat[0]))
+    return f"{bounds.flat[0]:g}" if alike else np.array2string(bounds[:3], precision=3)
+
+
+def unrecorded_note(policy: PolicyLike, world: World) -> str:
+    """Returns the line that says how a model is played that records no world; else empty."""
+    known = policy_world(policy)
+    learned = is_model(policy) or policy_path(policy) is not None
+    if known.task is not None or known.options:
+        return ""
+    if not learned and next(_held(policy), None) is None:
+        return ""
+    told = []
+    for name in (*RATES, "frame_stack", "action_mode", "observation_mode", "observation"):
+        value = getattr(world.options, name, None)
+        told += [] if value is None else [f"{name}={value}" if type(value) is int else str(value)]
+    for name in ("observations", "actions"):
+        if (value := getattr(world.options, f"normalize_{name}", None)) is not None:
+            told.append(f"{'normalised' if value else 'raw'} {name}")
+    return f"No world recorded: played with {', '.join(told)}." if told else ""
 
 
 def _another_task(policy: PolicyLike, task: str) -> str | None:

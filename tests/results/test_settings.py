@@ -89,3 +89,23 @@ def test_a_report_of_results_that_were_pooled_is_refused(tmp_path):
     )
     with pytest.raises(InvalidValueError, match="max_steps is 5 and 20"):
         iv.report(pooled, tmp_path)
+
+
+def test_rows_of_two_engines_in_one_frame_are_told():
+    pandas = pytest.importorskip("pandas")
+    given = {"protocols": "P0", "episodes": 2, "max_steps": 3}
+    frames = [
+        iv.evaluate("random", "trifinger/pushing-v1", contact=contact, **given).to_pandas()
+        for contact in ("exact", "convex")
+    ]
+    assert [set(frame["settings"]) for frame in frames] == [
+        {"max_steps=3, contact=exact, device=cpu"},
+        {"max_steps=3, contact=convex, device=cpu"},
+    ]
+    frames[1]["seed"] = 1
+    rows = pandas.concat(frames).to_dict("records")
+    with pytest.raises(InvalidValueError, match=r"no one test: .*convex.* and .*exact"):
+        Results.from_rows(rows)
+    for row in rows:
+        row["experiment"] = row["settings"]
+    assert len(Results.from_rows(rows)) == 4
