@@ -44,7 +44,7 @@ class WorldVecEnv(VecEnv):
         **options: Any,
     ) -> None:
         inner = make_vec(task, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
-        self.venv: Any = GoalDictVector(inner) if goals else inner
+        self.venv: Any = GoalDictVector(inner, goal_rewards=True) if goals else inner
         self.goals = goals
         self.hook = None if curriculum is None else attach_curriculum(inner, curriculum)
         self._seed: int | None = None
@@ -81,9 +81,6 @@ class WorldVecEnv(VecEnv):
         observation, reward, terminated, truncated, info = self.venv.step(self._actions)
         terminated, truncated = to_numpy(terminated), to_numpy(truncated)
         done = terminated | truncated
-        if self.goals:
-            told = info.get("final_info", info)  # what the action led to, before any reset
-            reward = self.venv.compute_reward(told["achieved_goal"], told["desired_goal"])
         reward = to_numpy(reward)
         self._returns += reward
         self._lengths += 1

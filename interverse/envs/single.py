@@ -45,6 +45,7 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         self.observation_space = world.observation_space
         self.action_space = world.action_space
         self.layout: Mapping[str, slice] = world.layout
+        self.observation_bounds = world.observation_bounds
         self._lasting: Mapping[str, Any] | None = None  # the latest `info` that lasts, ...
         self._entries: dict[str, Any] = {}  # ... world 0's entries of it, and those to be copied
         self._arrays: list[tuple[str, NDArray[Any]]] = []
@@ -83,14 +84,14 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
     def _info(self, moment: Transition) -> dict[str, Any]:
         """Returns world 0's entries; of what lasts, each call gives copies."""
         if not moment.info_lasts:
-            return _first_entries(moment.info)
+            return nested(_first_entries(moment.info))
         if moment.info is not self._lasting:
             self._lasting, self._entries = moment.info, _first_entries(moment.info)
             self._arrays = [(n, v) for n, v in self._entries.items() if type(v) is np.ndarray]
         out = self._entries.copy()
         for name, array in self._arrays:
             out[name] = array.copy()
-        return out
+        return nested(out)
 
     @property
     def world(self) -> Any:
@@ -158,6 +159,22 @@ def first(observation: Any) -> Any:
 
 def _first_entries(info: Mapping[str, Any]) -> dict[str, Any]:
     return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
+
+
+def nested(info: dict[str, Any]) -> dict[str, Any]:
+    """Returns entries with those of one owner in a dict of theirs: `state/gravity` is in `state`.
+
+    >>> nested({"success": True, "state/gravity": -9.8})
+    {'success': True, 'state': {'gravity': -9.8}}
+    """
+    out: dict[str, Any] = {}
+    for name, value in info.items():
+        owner, _, key = name.partition("/")
+        if key:
+            out.setdefault(owner, {})[key] = value
+        else:
+            out[name] = value
+    return out
 
 
 def _lead(action: Any) -> Any:

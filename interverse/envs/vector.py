@@ -67,6 +67,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         self.observation_space = _batched(world.observation_space, num_envs)
         self.action_space = batch_space(world.action_space, num_envs)
         self.layout: Mapping[str, slice] = world.layout
+        self.observation_bounds = world.observation_bounds
         self._everyone = np.arange(num_envs)
 
     def reset(
@@ -268,5 +269,9 @@ def _vector_info(moment: Transition, worlds: Any, num_envs: int | None = None) -
     mask.setflags(write=False)  # all entries have it
     out: dict[str, Any] = {}
     for name, value in moment.info.items():
-        out[name], out["_" + name] = value.copy() if moment.info_lasts else value, mask
+        owner, _, key = name.partition("/")
+        part = out.setdefault(owner, {}) if key else out  # `state/gravity` is in `state`
+        name = key or owner
+        part[name], part["_" + name] = value.copy() if moment.info_lasts else value, mask
+        out["_" + owner] = mask
     return out

@@ -42,6 +42,7 @@ INTERFACE = (
     "normalize_actions",
     "normalize_observations",
     "observation",
+    "observation_keys",
     "observation_mode",
     "skip_frame",
 )

@@ -63,6 +63,7 @@ class CausalGraph(nx.DiGraph):
         edges: Iterable[Edge],
         constraints: Iterable[Edge] = (),
         inert: Mapping[Edge, str] | None = None,
+        outcomes: Mapping[str, Iterable[str]] | None = None,
     ) -> CausalGraph:
         """Returns the graph, frozen; an edge to or from an undeclared variable raises.
 
@@ -71,8 +72,12 @@ class CausalGraph(nx.DiGraph):
             edges: causes and their effects.
             constraints: pairs of variables that describe one thing.
             inert: edges that are there in principle and never act, with the reason.
+            outcomes: what follows from variables and is none itself, such as the reward, with its
+                causes; `parents` answers for it.
         """
         graph = cls()
+        if outcomes:
+            graph.graph["outcomes"] = {name: sorted(causes) for name, causes in outcomes.items()}
         graph.add_nodes_from(names)
         known = set(graph.nodes)
         both_ways = [(a, b) for pair in constraints for a, b in (pair, pair[::-1])]
@@ -104,7 +109,7 @@ class CausalGraph(nx.DiGraph):
         return {(a, b): d["inert"] for a, b, d in self.edges(data=True) if d.get("inert")}
 
     def parents(self, name: str) -> set[str]:
-        """Returns the direct causes of a variable, or of its value in the next time slice (').
+        """Returns the direct causes of a variable, of its next value ('), or of the reward.
 
         Most causes act on the next slice, so those of a variable are of either slice, without the
         mark. networkx's `predecessors` are of the node alone.
@@ -113,7 +118,10 @@ class CausalGraph(nx.DiGraph):
         >>> sorted(graph.parents("speed"))
         ['mass', 'speed']
         """
-        check_name("variable of the graph", name, self.nodes)
+        outcomes: Mapping[str, list[str]] = self.graph.get("outcomes", {})
+        if name in outcomes:
+            return set(outcomes[name])
+        check_name("variable of the graph", name, [*self.nodes, *outcomes])
         found = set(self.predecessors(name))
         if name.endswith(NEXT) or name + NEXT not in self:
             return found
@@ -215,9 +223,9 @@ class CausalGraph(nx.DiGraph):
         """Returns nodes and edges as JSON, for `from_json`."""
         edges = [[a, b, bool(d.get("constraint"))] for a, b, d in self.edges(data=True)]
         inert = [[a, b, reason] for (a, b), reason in self.inert.items()]
-        return json.dumps(
-            {"nodes": list(self.nodes), "edges": edges, **({"inert": inert} if inert else {})}
-        )
+        some = {"inert": inert, "outcomes": self.graph.get("outcomes")}
+        told = {name: part for name, part in some.items() if part}
+        return json.dumps({"nodes": list(self.nodes), "edges": edges, **told})
 
     @classmethod
     def from_json(cls, text: str) -> CausalGraph:
@@ -230,6 +238,8 @@ class CausalGraph(nx.DiGraph):
                 graph.add_edge(parent, child, constraint=constraint)
             for parent, child, reason in data.get("inert", ()):
                 graph.edges[parent, child]["inert"] = reason
+            if "outcomes" in data:
+                graph.graph["outcomes"] = dict(data["outcomes"])
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
                 explain(f"not a causal graph in JSON: {error}", fix="Write it with to_json")

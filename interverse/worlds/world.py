@@ -168,6 +168,8 @@ class World(ABC):
     observation_space: gym.Space[Any]  # of one world
     action_space: gym.Space[Any]  # of one world
     layout: Mapping[str, slice]  # key -> slice of the flat observation, read-only; may be empty
+    # key -> the lowest and highest raw numbers, which normalising takes to -1 and 1
+    observation_bounds: Mapping[str, tuple[NDArray[Any], NDArray[Any]]] = MappingProxyType({})
     max_steps: int
     reward_range: tuple[float, float]
     engine: Engine | None = None  # the simulator, which tells what broke down on a device

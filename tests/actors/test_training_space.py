@@ -329,7 +329,7 @@ def test_a_start_that_changes_nothing_does_not_count_as_taken():
 
 
 def test_a_curriculum_that_a_task_has_no_room_for_raises_at_the_start():
-    venv = iv.make_vec("trifinger/towers-v1", 16, space="B", contact="convex")
+    venv = iv.make_vec("trifinger/towers-v1", 16, space="B", max_blocks=5, contact="convex")
     under = CurriculumVectorEnv(venv, Curriculum(stages=(Stage(actor=Everything()),)))
     with pytest.raises(InvalidValueError, match=r"first 16 starts .* refused: .*max_blocks=\d+"):
         under.reset(seed=0)

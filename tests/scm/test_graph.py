@@ -84,6 +84,14 @@ def test_json_round_trip_and_dot(graph):
         CausalGraph.from_json("{}")
 
 
+def test_an_outcome_has_causes_and_is_no_variable():
+    graph = CausalGraph.build(["a", "b"], [("a", "b")], outcomes={"reward": ["b", "a"]})
+    assert graph.parents("reward") == {"a", "b"}
+    assert set(graph) == {"a", "b"}
+    assert CausalGraph.from_json(graph.to_json()).parents("reward") == {"a", "b"}
+    assert graph.copy().parents("reward") == {"a", "b"}
+
+
 def test_an_edge_to_nowhere_is_refused():
     with pytest.raises(InvalidValueError, match="undeclared variable"):
         CausalGraph.build(["a"], [("a", "b")])

@@ -22,11 +22,10 @@ _ATTEMPTS = 100  # draws of a goal: the default tower has room for one in ten
 _FURTHER = 1_000_033  # between the numbers of these: more than anyone's own `draw`
 
 
-def goals_of(env: Any, seen: gym.Space[Any]) -> tuple[Any, gym.spaces.Dict]:
-    """Returns the world's reward of goals, and the space of observations with both goals."""
+def goals_of(env: Any, seen: gym.Space[Any]) -> gym.spaces.Dict:
+    """Returns the space of observations with both goals; refuses a world without goals."""
     world = env.unwrapped.world
-    reward = getattr(world, "goal_reward", None)
-    if reward is None:
+    if getattr(world, "goal_reward", None) is None:
         raise InvalidValueError(
             explain(
                 f"{env} has no goals to relabel",
@@ -34,13 +33,28 @@ def goals_of(env: Any, seen: gym.Space[Any]) -> tuple[Any, gym.spaces.Dict]:
             )
         )
     achieved, desired = world.goal_sizes
-    return reward, gym.spaces.Dict(
+    return gym.spaces.Dict(
         {
             "observation": seen,
             "achieved_goal": gym.spaces.Box(-np.inf, np.inf, (achieved,), np.float64),
             "desired_goal": gym.spaces.Box(-np.inf, np.inf, (desired,), np.float64),
         }
     )
+
+
+def goal_reward(world: Any, achieved: Any, desired: Any, *, alone: bool) -> NDArray[np.float64]:
+    """Returns what goals earn, (n,); refuses where a step earns more, unless they count `alone`."""
+    if not alone and (beyond := world.beyond_goals):
+        raise InvalidValueError(
+            explain(
+                f"a step of this world earns by {beyond}, which goals alone do not tell",
+                allowed="compute_reward where it gives what the step gave",
+                fix="Make the world with sparse_reward=True or dense_reward_weights of 0 alone, or "
+                "the wrapper with goal_rewards=True, so that steps earn what goals alone do",
+            )
+        )
+    rows: NDArray[np.float64] = world.goal_reward(np.asarray(achieved), np.asarray(desired))
+    return rows
 
 
 def with_goals(seen: Any, info: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,6 +71,8 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Turns the observation into a dict of observation, achieved_goal and desired_goal.
 
     The world must put both goals into `info` and offer `goal_reward`, as the TriFinger worlds do.
+    `goal_rewards`: whether steps earn what goals alone do, and no dense terms. Without it
+    `compute_reward` refuses worlds with such terms, for it could not give what the step gave.
 
     >>> import interverse as iv
     >>> env = GoalDict(iv.make("trifinger/pushing-v1"))
@@ -64,10 +80,11 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     ['achieved_goal', 'desired_goal', 'observation']
     """
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        RecordConstructorArgs.__init__(self)
+    def __init__(self, env: gym.Env[Any, Any], goal_rewards: bool = False) -> None:
+        RecordConstructorArgs.__init__(self, goal_rewards=goal_rewards)
         gym.Wrapper.__init__(self, env)
-        self._reward, self.observation_space = goals_of(env, env.observation_space)
+        self._alone = goal_rewards
+        self.observation_space = goals_of(env, env.observation_space)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -79,6 +96,8 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def step(self, action: Any) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
         seen, reward, terminated, truncated, info = self.env.step(action)
+        if self._alone:
+            reward = float(self.compute_reward(info["achieved_goal"], info["desired_goal"]))
         return with_goals(seen, info), reward, terminated, truncated, info
 
     def compute_reward(
@@ -91,9 +110,10 @@ class GoalDict(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             desired_goal: (..., k).
             info: not needed; Stable-Baselines3 passes it.
         """
-        achieved, desired = np.asarray(achieved_goal), np.asarray(desired_goal)
-        rows = self._reward(np.atleast_2d(achieved), np.atleast_2d(desired))
-        return rows[0] if achieved.ndim == 1 else rows
+        achieved, desired = np.atleast_2d(achieved_goal), np.atleast_2d(desired_goal)
+        world: Any = self.env.unwrapped.world  # type: ignore[attr-defined]
+        rows = goal_reward(world, achieved, desired, alone=self._alone)
+        return rows[0] if np.ndim(achieved_goal) == 1 else rows
 
 
 @final
@@ -106,10 +126,10 @@ class GoalDictVector(VectorWrapper):
     (2, 6)
     """
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: Any, goal_rewards: bool = False) -> None:
         super().__init__(env)
-        space = env.single_observation_space
-        self._reward, self.single_observation_space = goals_of(env, space)
+        self._alone = goal_rewards
+        self.single_observation_space = goals_of(env, env.single_observation_space)
         self.observation_space = batch_space(self.single_observation_space, env.num_envs)
 
     def reset(
@@ -121,9 +141,15 @@ class GoalDictVector(VectorWrapper):
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         """Advances every world by one action."""
+        inner: Any = self.env.unwrapped
+        fresh = inner.resets_next
         seen, reward, terminated, truncated, info = self.env.step(actions)
+        told = info.get("final_info", info)  # what the actions led to, before any reset
+        if self._alone:
+            earned = self.compute_reward(told["achieved_goal"], told["desired_goal"])
+            reward = np.where(fresh, 0.0, earned)
         if "final_obs" in info:
-            last, told = info["final_obs"].copy(), info["final_info"]
+            last = info["final_obs"].copy()
             for i in np.flatnonzero(info["_final_obs"]).tolist():
                 goals = {name: told[name][i] for name in ("achieved_goal", "desired_goal")}
                 last[i] = with_goals(last[i], goals)
@@ -134,7 +160,8 @@ class GoalDictVector(VectorWrapper):
         self, achieved_goal: NDArray[Any], desired_goal: NDArray[Any], info: Any = None
     ) -> NDArray[np.float64]:
         """Returns what achieving one when desiring the other earns, (n,), for (n, k) goals."""
-        return self._reward(np.asarray(achieved_goal), np.asarray(desired_goal))
+        world: Any = self.env.unwrapped.world  # type: ignore[attr-defined]
+        return goal_reward(world, achieved_goal, desired_goal, alone=self._alone)
 
 
 def sample_new_goal(

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import from_rotation_vector, to_rotation_vector
 from interverse.core.errors import InterventionError, InvalidValueError, explain
+from interverse.envs.checks import select_worlds
 
-_ROBOT = 28  # numbers of a structured observation that speak of the robot
 _STEP = 0.002  # m
 _TURN = 0.1  # rad
 _SPEEDS = ("linear", "angular")
@@ -32,8 +32,8 @@ class ObjectSelector(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     A move is 2 mm up, down, +x, -x, +y or -y; a turn adds 0.1 rad to the z, y or x component of the
     rotation vector, either way; 0 is none. A block that is moved or turned is at rest. The fingers
-    are held at their lowest command, out of the way. A move into something is not made, and
-    `info["refused"]` says why. The observation leaves the robot out.
+    are raised at reset and held at their lowest command, out of the way. A move into something is
+    not made, and `info["refused"]` says why. The observation leaves the robot out.
 
     >>> import interverse as iv
     >>> env = ObjectSelector(iv.make("trifinger/pushing-v1", skip_frame=1))
@@ -45,14 +45,21 @@ class ObjectSelector(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._low = np.asarray(env.action_space.low)  # type: ignore[attr-defined]
-        self.observation_space, self.action_space = _spaces(env.unwrapped, env.observation_space)
+        self._kept, self.observation_space, self.action_space = _spaces(
+            env.unwrapped, env.observation_space
+        )
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Starts an episode."""
         seen, info = self.env.reset(seed=seed, options=options)
-        return seen[_ROBOT:], info
+        if "snapshot" not in (options or {}):
+            env: Any = self.env.unwrapped
+            seen = env.do(
+                {"joint_positions": np.array(env.world.raised_joints)}, check=False
+            ).observation
+        return seen[self._kept], info
 
     def step(self, action: Any) -> tuple[NDArray[Any], Any, bool, bool, dict[str, Any]]:
         """Moves and turns one block, then lets a substep pass."""
@@ -63,7 +70,7 @@ class ObjectSelector(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         block, move, turn = (int(a) for a in action)
         reason = self._place(f"block_{block}", _STEP * _MOVES[move], _TURN * _TURNS[turn])
         seen, reward, terminated, truncated, info = self.env.step(self._low)
-        return seen[_ROBOT:], reward, terminated, truncated, {**info, "refused": reason}
+        return seen[self._kept], reward, terminated, truncated, {**info, "refused": reason}
 
     def _place(self, name: str, move: NDArray[Any], turn: NDArray[Any]) -> str:
         env: Any = self.env.unwrapped
@@ -98,7 +105,7 @@ class ObjectSelectorVector(VectorWrapper):
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
-        one, act = _spaces(env.unwrapped, env.single_observation_space)
+        self._kept, one, act = _spaces(env.unwrapped, env.single_observation_space)
         self._low = np.tile(np.asarray(env.single_action_space.low), (env.num_envs, 1))
         self.single_observation_space, self.single_action_space = one, act
         self.observation_space = batch_space(one, env.num_envs)
@@ -109,7 +116,22 @@ class ObjectSelectorVector(VectorWrapper):
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Starts episodes."""
         seen, info = self.env.reset(seed=seed, options=options)
-        return seen[:, _ROBOT:], info
+        options = options or {}
+        if "snapshot" not in options:
+            seen = self._raise(select_worlds(options.get("reset_mask"), self.num_envs))
+        return seen[:, self._kept], info
+
+    def _raise(self, worlds: NDArray[np.int64]) -> NDArray[Any]:
+        """Raises the fingers of worlds that start anew; returns every world's observation."""
+        env: Any = self.env.unwrapped
+        outcome = env.do(
+            {"joint_positions": np.array(env.world.raised_joints)}, worlds=worlds, check=False
+        )
+        if outcome.reasons:
+            world, reason = next(iter(outcome.reasons.items()))
+            raise InterventionError(f"{reason} (world {world})", ("joint_positions",))
+        seen: NDArray[Any] = outcome.observation
+        return seen
 
     def step(self, actions: Any) -> tuple[NDArray[Any], Any, Any, Any, dict[str, Any]]:
         """Moves and turns one block in each world, then lets a substep pass."""
@@ -118,15 +140,18 @@ class ObjectSelectorVector(VectorWrapper):
             raise InvalidValueError(
                 explain(f"the actions are {actions!r}", allowed=f"{self.action_space}")
             )
-        refused = self._place(given)
+        inner: Any = self.env.unwrapped
+        refused, fresh = self._place(given), inner.resets_next
         seen, reward, terminated, truncated, info = self.env.step(self._low)
         if "final_obs" in info:
-            last = info["final_obs"].copy()
-            for i in np.flatnonzero(info["_final_obs"]).tolist():
-                last[i] = last[i][_ROBOT:]
+            last, fresh = info["final_obs"].copy(), info["_final_obs"]
+            for i in np.flatnonzero(fresh).tolist():
+                last[i] = last[i][self._kept]
             info = {**info, "final_obs": last}
+        if fresh.any():
+            seen = self._raise(np.flatnonzero(fresh))
         told = {"refused": refused, "_refused": np.ones(len(refused), dtype=bool)}
-        return seen[:, _ROBOT:], reward, terminated, truncated, info | told
+        return seen[:, self._kept], reward, terminated, truncated, info | told
 
     def _place(self, actions: NDArray[Any]) -> NDArray[np.object_]:
         env: Any = self.env.unwrapped
@@ -146,15 +171,19 @@ class ObjectSelectorVector(VectorWrapper):
         return refused
 
 
-def _spaces(env: Any, seen: Any) -> tuple[gym.spaces.Box, gym.spaces.MultiDiscrete]:
-    """Returns the spaces of one world: what is seen without the robot, and the choices."""
+def _spaces(
+    env: Any, seen: Any
+) -> tuple[NDArray[np.int64], gym.spaces.Box, gym.spaces.MultiDiscrete]:
+    """Returns which numbers are not the robot's, their space, and that of the choices."""
     if getattr(env.world.options, "skip_frame", None) != 1:
         raise InvalidValueError(
             explain("ObjectSelector needs single substeps", fix="Make the env with skip_frame=1")
         )
-    kept: Any = np.float64
+    parts = [part for name, part in env.layout.items() if "/" in name or name == "mask"]
+    kept = np.concatenate([np.arange(part.start, part.stop) for part in parts])
     return (
-        gym.spaces.Box(seen.low[_ROBOT:], seen.high[_ROBOT:], dtype=kept),
+        kept,
+        gym.spaces.Box(seen.low[kept], seen.high[kept], dtype=seen.dtype),
         gym.spaces.MultiDiscrete([env.world.scene.block_count, len(_MOVES), len(_TURNS)]),
     )
 

@@ -87,6 +87,7 @@ class ObservationReader:
         self.step_time = options.step_time
         self._normal_observations = options.normalize_observations
         self._normal_actions = options.normalize_actions
+        self._mode = options.action_mode
         names = dict.fromkeys(key.partition("/")[0] for key in layout.slices if "/" in key)
         self._names = {
             kind: [name for name in names if name.startswith(kind)]
@@ -130,9 +131,11 @@ class ObservationReader:
         return np.stack(rows, axis=1)
 
     def action(self, tips: Floats, sight: ArenaState) -> NDArray[np.float32]:
-        """Returns the joint command that brings the tips there, (N, 9)."""
-        low, high = action_bounds("joint_positions")
-        wanted = inverse_kinematics(tips.reshape(-1, 9), sight.joints, sight.height)
+        """Returns the command that brings the tips there, (N, 9): of joints, or of the tips."""
+        low, high = action_bounds(self._mode)
+        wanted = tips.reshape(-1, 9)
+        if self._mode == "joint_positions":
+            wanted = inverse_kinematics(wanted, sight.joints, sight.height)
         wanted = np.clip(wanted, low, high)
         return (normalise(wanted, low, high) if self._normal_actions else wanted).astype(np.float32)
 

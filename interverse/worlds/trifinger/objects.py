@@ -356,6 +356,7 @@ def causal_graph(
     tip_commands: bool = False,
     edges: tuple[Edge, ...] = (),
     constraints: tuple[Edge, ...] = (),
+    rewarded: tuple[str, ...] = (),
 ) -> CausalGraph:
     """Returns the graph over a world's variables.
 
@@ -366,6 +367,7 @@ def causal_graph(
         tip_commands: whether actions say where fingertips go: joint angles follow from that.
         edges: what the task adds within a moment; they hold in the next one too.
         constraints: pairs of variables that describe one thing.
+        rewarded: what the reward follows from.
     """
     block_names, goal_names = (
         [f"block_{i}" for i in range(blocks)],
@@ -392,7 +394,7 @@ def causal_graph(
         (f"{o}/cartesian_position", f"{o}/cylindrical_position")
         for o in (*block_names, *goal_names)
     ]
-    return CausalGraph.build(names, out, [*twins, *constraints])
+    return CausalGraph.build(names, out, [*twins, *constraints], outcomes={"reward": rewarded})
 
 
 def _command_edges(*, tip_commands: bool) -> list[Edge]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, namespace
+from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.scm.store import Store
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.pictures import (
@@ -19,9 +20,9 @@ from interverse.worlds.trifinger.pictures import (
     PictureObservations,
     observation_space,
 )
-from interverse.worlds.trifinger.robot import action_bounds
+from interverse.worlds.trifinger.robot import TORQUE_LIMIT, action_bounds
 from interverse.worlds.trifinger.scene import ArenaScene
-from interverse.worlds.trifinger.store import ADDRESS, CLOCK, noise_of
+from interverse.worlds.trifinger.store import ADDRESS, CLOCK, COMMANDS, noise_of
 
 if TYPE_CHECKING:
     from interverse.worlds.trifinger.tasks.task import Task
@@ -47,7 +48,19 @@ ROBOT = (
     "joint_velocities",
     "end_effector_positions",
 )
-_WIDTHS = {"type": 1, "orientation": 4}
+_WIDTHS = {"type": 1, "orientation": 4, "friction": 1, "mass": 1}
+# What can be observed beside the usual: what becomes -1 and 1.
+_MORE_ROBOT: Mapping[str, tuple[Any, Any]] = {
+    "joint_torques": (-TORQUE_LIMIT, TORQUE_LIMIT),
+    "action_joint_positions": action_bounds("joint_positions"),
+}
+_MORE_OBJECT: Mapping[str, tuple[Any, Any]] = {
+    "cylindrical_position": ((0.0, 0.0, 0.0), (0.2, np.pi, 0.5)),
+    "color": (0.0, 1.0),
+    "friction": (0.0, 10.0),
+    "mass": (0.02, 0.2),
+}
+_SENSED = ("position", "orientation", "velocity")
 STILL = ("type", "size", "cartesian_position", "orientation")
 MOVING = (*STILL, "linear_velocity", "angular_velocity")
 
@@ -81,8 +94,8 @@ class ObservationLayout:
         scale = (self.high - self.low) / 2.0
         for name, part in self.slices.items():
             owner, _, key = name.partition("/")
-            robot = name in ROBOT[1:]
-            block = owner.startswith("block_") and key not in ("type", "size")
+            robot = name in (*ROBOT[1:], "joint_torques")
+            block = owner.startswith("block_") and key.endswith(_SENSED)
             if not (robot or block):
                 scale[part] = 0.0
         return scale
@@ -103,50 +116,56 @@ def layout(
     *,
     seconds: float,
     more: Mapping[str, int] = MappingProxyType({}),
+    keys: Sequence[str] = (),
+    custom: Sequence[str] = (),
 ) -> ObservationLayout:
-    """Returns the layout of robot, objects and what follows them.
+    """Returns the layout of robot, objects and what follows them, or of the keys asked for.
 
     Args:
         groups: the objects in the order they are observed.
         stored: their names in the order their numbers are laid side by side.
         seconds: length of an episode.
-        more: what follows as it is, by name: a mask of the blocks in use, keys of one's own.
+        more: what is laid after them, by name: keys beside the usual, a mask of the blocks in use,
+            keys of one's own.
+        keys: those asked for, in order; none: the usual ones, and all of `more`.
+        custom: the keys of one's own, which follow at the end in any case.
     """
     low_joints, high_joints = action_bounds("joint_positions")
-    parts: list[tuple[str, Any, Any, int]] = [
+    parts: dict[str, tuple[Any, Any, NDArray[np.int64]]] = {}
+    start = 0
+    for name, low, high, width in (
         ("time_left_for_task", 0.0, seconds, 1),
         ("joint_positions", low_joints, high_joints, 9),
         ("joint_velocities", -50.0, 50.0, 9),
         ("end_effector_positions", _TIPS[0] * 3, _TIPS[1] * 3, 9),
-    ]
-    robot = sum(width for *_, width in parts)
+    ):
+        parts[name] = low, high, start + np.arange(width)
+        start += width
     widths = {g.name: sum(_WIDTHS.get(key, 3) for key in g.keys) for g in groups}
-    starts = dict(zip(stored, robot + np.cumsum([0, *(widths[n] for n in stored)]), strict=False))
-    columns = [np.arange(robot)]
+    starts = dict(zip(stored, start + np.cumsum([0, *(widths[n] for n in stored)]), strict=False))
     for group in groups:
-        columns.append(starts[group.name] + np.arange(widths[group.name]))
+        place = starts[group.name]
         for key in group.keys:
-            parts.append((f"{group.name}/{key}", *_BOUNDS[key], _WIDTHS.get(key, 3)))
-    start = robot + sum(widths.values())
+            width = _WIDTHS.get(key, 3)
+            parts[f"{group.name}/{key}"] = *_BOUNDS[key], place + np.arange(width)
+            place += width
+    start += sum(widths.values())
     for name, width in more.items():
-        parts.append((name, -1.0, 1.0, width))
-        columns.append(start + np.arange(width))
+        usual = _MORE_ROBOT.get(name) or _MORE_OBJECT.get(name.partition("/")[2], (-1.0, 1.0))
+        parts[name] = *((-1.0, 1.0) if name in custom else usual), start + np.arange(width)
         start += width
-    return _assemble(parts, np.concatenate(columns))
-
-
-def _assemble(
-    parts: Sequence[tuple[str, Any, Any, int]], columns: NDArray[np.int64]
-) -> ObservationLayout:
-    slices, lows, highs, start = {}, [], [], 0
-    for name, low, high, width in parts:
-        slices[name] = slice(start, start + width)
-        lows.append(np.broadcast_to(np.asarray(low, dtype=np.float64), (width,)))
-        highs.append(np.broadcast_to(np.asarray(high, dtype=np.float64), (width,)))
-        start += width
-    return ObservationLayout(
-        MappingProxyType(slices), np.concatenate(lows), np.concatenate(highs), columns
-    )
+    slices: dict[str, slice] = {}
+    lows, highs, columns = list[FloatArray](), list[FloatArray](), list[NDArray[np.int64]]()
+    end = 0
+    for name in (*keys, *custom) if keys else parts:
+        low, high, places = parts[name]
+        slices[name] = slice(end, end + len(places))
+        for bound, out in ((low, lows), (high, highs)):
+            out.append(np.broadcast_to(np.asarray(bound, dtype=np.float64), places.shape))
+        columns.append(places)
+        end += len(places)
+    low, high, places = np.concatenate(lows), np.concatenate(highs), np.concatenate(columns)
+    return ObservationLayout(MappingProxyType(slices), low, high, places)
 
 
 @final
@@ -157,7 +176,8 @@ class ObservationSource:
     Attributes:
         store: it is read whenever somebody looks.
         seconds: length of an episode.
-        values: every variable by name, for observations of one's own.
+        values: every variable by name, for keys beside the usual ones and of one's own.
+        torques: gives what the joints get from their motors now, (N, 9), N m.
         photographer: makes what pictures are taken with, when the first is asked for.
         asarray: makes arrays of the store's kind.
     """
@@ -165,6 +185,7 @@ class ObservationSource:
     store: Store
     seconds: float
     values: Mapping[str, Array]
+    torques: Callable[[], Array]
     photographer: Callable[[], PictureObservations | BatchPhotographer]
     asarray: Callable[[Any], Array]
 
@@ -190,14 +211,29 @@ class Observer:
         """
         self._options, self._store, self._seconds = options, source.store, source.seconds
         self._values, self._photographer = source.values, source.photographer
+        self._torques = source.torques
         self._pictures: PictureObservations | BatchPhotographer | None = None
         asarray, seconds = source.asarray, source.seconds
         self._asarray, self._step_time = asarray, options.step_time
         groups, stored = task.groups(scene)
-        more = {} if options.max_blocks is None else {"mask": scene.block_count}
-        more |= {name: rows.shape[1] for name, rows in self._custom().items()}
-        self.layout = layout(groups, stored, seconds=seconds, more=more)
-        self._more = bool(more)
+        usual = {*ROBOT, *(f"{g.name}/{key}" for g in groups for key in g.keys)}
+        self._masked = scene.max_blocks is not None
+        self._extra = self._readers(usual)
+        more = {
+            name: 9 if name in _MORE_ROBOT else _WIDTHS.get(name.partition("/")[2], 3)
+            for name in self._extra
+        }
+        more |= {"mask": scene.block_count} if self._masked else {}
+        own = {name: rows.shape[1] for name, rows in self._custom().items()}
+        self.layout = layout(
+            groups,
+            stored,
+            seconds=seconds,
+            more=more | own,
+            keys=options.observation_keys or (),
+            custom=tuple(own),
+        )
+        self._more = bool(more or own)
         places = self.layout
         self._columns, self._low = asarray(places.columns), asarray(places.low)
         self._span, self._noisy = asarray(places.high - places.low), asarray(places.sensed())
@@ -210,6 +246,37 @@ class Observer:
         numbers = options.observation_mode == "structured"
         self.observe: Callable[[Array], Any] = self._numbers if numbers else self._with_pictures
         """Gives every world's observation, from where the fingertips are, (N, 9)."""
+
+    def _readers(self, usual: set[str]) -> dict[str, Callable[[], Array]]:
+        """Returns what reads each key that is asked for beside the usual ones; refuses others."""
+        keys, rows = self._options.observation_keys or (), self._store.rows
+        robot: dict[str, Callable[[], Array]] = {"joint_torques": self._torques}
+        if "joint_torques" not in self._options.action_mode:
+            robot["action_joint_positions"] = lambda: rows[COMMANDS][:, 0]
+        found = {name for name in self._values if name.partition("/")[2] in _MORE_OBJECT}
+        owners = ("block_", "goal_", "obstacle_")
+        allowed = usual | robot.keys() | {n for n in found if n.startswith(owners)}
+        allowed |= {"mask"} if self._masked else set()
+        for name in keys:
+            check_name("observation key", name, sorted(allowed))
+        if len(set(keys)) < len(keys):
+            raise InvalidValueError(
+                explain(f"observation_keys names a key twice: {keys}", allowed="each once")
+            )
+
+        def reader(name: str) -> Callable[[], Array]:
+            return lambda: self._values[name].reshape(self._store.num_worlds, -1)
+
+        beside = [name for name in keys if name not in usual and name != "mask"]
+        return {name: robot.get(name) or reader(name) for name in beside}
+
+    @property
+    def bounds(self) -> Mapping[str, tuple[FloatArray, FloatArray]]:
+        """The raw numbers of each key that become -1 and 1."""
+        low, high = self.layout.low, self.layout.high
+        return MappingProxyType(
+            {n: (low[part].copy(), high[part].copy()) for n, part in self.slices.items()}
+        )
 
     @property
     def slices(self) -> Mapping[str, slice]:
@@ -240,10 +307,9 @@ class Observer:
         parts = [left[:, None], rows["joint_positions"], rows["joint_velocities"], tips]
         parts += [_object_numbers(store, *objects) for objects in self._objects]
         if self._more:
-            mask = (
-                () if options.max_blocks is None else (xp.astype(rows["block/used"], tips.dtype),)
-            )
-            parts += [*mask, *self._custom().values()]
+            parts += [xp.astype(read(), tips.dtype) for read in self._extra.values()]
+            parts += [xp.astype(rows["block/used"], tips.dtype)] if self._masked else []
+            parts += self._custom().values()
         raw = xp.concat(parts, axis=1)[:, self._columns]
         if store.cached("noisy", (_NOISE,), lambda: bool((rows[_NOISE] != 0).any())):
             draw = noise_of(rows[ADDRESS]).normal("observation", (self.layout.width,))

@@ -58,6 +58,10 @@ class TriFingerOptions(WorldOptions):
     is compared with the last step's, not the start's; in reaching success earns, not distance."""
     sparse_reward: bool = False
     """Whether the reward is the step time on success and 0 otherwise, and nothing else."""
+    observation_keys: Sequence[str] | None = None
+    """Which keys the observation's numbers have, in order: those of the usual layout,
+    `joint_torques`, `action_joint_positions` (the last command), and an object's `mass`,
+    `friction`, `color` and `cylindrical_position`. None: the usual ones."""
     custom_observations: Mapping[str, Callable[[Mapping[str, Any]], Any]] = field(
         default_factory=dict
     )

@@ -403,15 +403,15 @@ def scripted_policy(layout: ObservationLayout, options: TriFingerOptions) -> Any
 
     Args:
         layout: of the structured observation.
-        options: of the world; other action modes than joint_positions raise.
+        options: of the world; modes of torques and of offsets raise.
     """
     if options.task != "reaching" and options.task not in CARRYING:
         return None
-    if options.action_mode != "joint_positions":
+    if options.action_mode not in ("joint_positions", "end_effector_positions"):
         raise InvalidValueError(
             explain(
                 f"the scripted policy cannot act in action_mode {options.action_mode!r}",
-                allowed="joint_positions",
+                allowed="joint_positions, end_effector_positions",
                 fix="Make the world with the default action_mode",
             )
         )

@@ -33,7 +33,12 @@ from interverse.worlds.trifinger.pictures import (
     PictureObservations,
 )
 from interverse.worlds.trifinger.rewards import Instant, Targets, bounds, sparse, total
-from interverse.worlds.trifinger.robot import RobotControl, action_bounds, tip_positions
+from interverse.worlds.trifinger.robot import (
+    RAISED,
+    RobotControl,
+    action_bounds,
+    tip_positions,
+)
 from interverse.worlds.trifinger.scene import ArenaScene
 from interverse.worlds.trifinger.scripted import scripted_policy
 from interverse.worlds.trifinger.situations import situations
@@ -83,6 +88,8 @@ class TriFinger(World):
         {"observation_mode": "pixel", "image_size": 32, "skip_frame": 1}
     )
     clips_actions = True
+    raised_joints = RAISED
+    """Joint angles of fingers that are out of the way, (9,), rad."""
 
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
         self.num_worlds = num_worlds
@@ -132,6 +139,17 @@ class TriFinger(World):
         if options.sparse_reward:
             self.reward_range, self._earned = (0.0, options.step_time), self._sparse_reward
 
+    def _rewarded(self) -> tuple[str, ...]:
+        """Returns the variables that the reward follows from, with the weights in force."""
+        options, found = self.options, set[str]()
+        if options.sparse_reward:
+            return ("fractional_success",)
+        if self._share:
+            found |= {*self.task.bonus_causes(corrected_reward=options.mended_reward)}
+        for weight, causes in zip(self._weights, self.task.term_causes, strict=False):
+            found |= {*causes} if weight else set()
+        return tuple(sorted(found))
+
     def _declare_spaces(self, declared: Mapping[str, Variable]) -> None:
         options, task, scene = self.options, self.task, self.scene
         self.graph = causal_graph(
@@ -141,6 +159,7 @@ class TriFinger(World):
             tip_commands="end_effector" in options.action_mode,
             edges=tuple(task.edges(scene)),
             constraints=tuple(task.constraints(scene)),
+            rewarded=self._rewarded(),
         )
         low, high = action_bounds(options.action_mode)
         if options.normalize_actions:
@@ -181,11 +200,13 @@ class TriFinger(World):
             store=self._store,
             seconds=self._seconds,
             values=ValuesOf(self, slice(None)),
+            torques=self._torques,
             photographer=self._pictures,
             asarray=self._physics.asarray,
         )
         self._observer = Observer(self.task, self.scene, self.options, source)
         self.layout, self.observation_space = self._observer.slices, self._observer.space
+        self.observation_bounds = self._observer.bounds
 
     def _start_from(self, variables: Mapping[str, Variable], given: Mapping[str, Array]) -> None:
         first = self._everyone[:1]
@@ -377,16 +398,25 @@ class TriFinger(World):
         return achieved.shape[1], desired.shape[1]
 
     def goal_reward(self, achieved: Array, desired: Array) -> Array:
-        """Returns what goals alone earn, (n,): the sparse reward, or the fractional part of it.
+        """Returns what goals alone earn, (n,): the sparse reward, or that of fractional success.
 
         Args:
             achieved: as in `info["achieved_goal"]`, (n, k).
             desired: as in `info["desired_goal"]`, (n, k).
         """
-        fraction, success = self.task.fraction_of(achieved, desired)
+        corrected_reward = self.options.mended_reward
+        bonus, success = self.task.bonus_of(achieved, desired, corrected_reward=corrected_reward)
         if self.options.sparse_reward:
             return sparse(success, self.options.step_time)
-        return self.options.step_time * self._share * fraction
+        return self.options.step_time * self._share * bonus
+
+    @property
+    def beyond_goals(self) -> str:
+        """What else than `goal_reward` a step earns, or is told by; empty where it is all."""
+        if self.options.score != "aabb" and self.task.name != "reaching":
+            return f"score={self.options.score!r}"
+        dense = self._weights and not self.options.sparse_reward
+        return f"dense_reward_weights={self._weights}" if dense else ""
 
     def set_starting_state(self, values: Mapping[str, Any] | None) -> None:
         """Adds to what every later episode starts with; None goes back to the defaults."""

@@ -67,7 +67,8 @@ def test_masked_resets_forget_masked_worlds():
 
 
 def test_goal_dicts_are_those_of_the_single_form():
-    venv, env = GoalDictVector(iv.make_vec(TASK, num_envs=2)), GoalDict(iv.make(TASK))
+    venv = GoalDictVector(iv.make_vec(TASK, num_envs=2), goal_rewards=True)
+    env = GoalDict(iv.make(TASK), goal_rewards=True)
     many, _ = venv.reset(seed=0)
     one, _ = env.reset(seed=1)
     assert venv.observation_space.contains(many)

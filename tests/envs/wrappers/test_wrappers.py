@@ -33,6 +33,39 @@ def test_a_relabelled_reward_is_the_reward(task):
     env.close()
 
 
+@pytest.mark.parametrize("task", ["pushing", "reaching", "pick_and_place"])
+def test_a_dense_reward_of_goals_is_given_or_refused(task):
+    name = f"trifinger/{task}-v1"
+    zeros = {"dense_reward_weights": [0.0] * (4 if task == "reaching" else 5)}
+    zeros = {"dense_reward_weights": [0.0] * 3} if task == "pushing" else zeros
+    for env in (
+        GoalDict(iv.make(name, fractional_reward_weight=1.0, **zeros)),
+        GoalDict(iv.make(name), goal_rewards=True),
+    ):
+        env.reset(seed=0)
+        for action in np.random.default_rng(0).uniform(-1, 1, (3, 9)).astype(np.float32):
+            seen, reward, *_ = env.step(action)
+            assert env.compute_reward(seen["achieved_goal"], seen["desired_goal"]) == reward
+        env.close()
+    env = GoalDict(iv.make(name))
+    seen, _ = env.reset(seed=0)
+    with pytest.raises(iv.errors.InvalidValueError, match=r"dense_reward_weights.*goal_rewards"):
+        env.compute_reward(seen["achieved_goal"], seen["desired_goal"])
+    env.close()
+
+
+def test_planning_by_hand_ends_where_the_originals_tutorial_does():
+    env = ObjectSelector(iv.make("trifinger/picking-v1", skip_frame=1))
+    env.reset(seed=0)
+    moves = [(0, 1, 0)] * 70 + [(0, 0, 1)] * 20 + [(0, 5, 0)] * 50 + [(0, 0, 1)] * 20
+    for action in moves + [(0, 2, 0)] * 50:
+        *_, info = env.step(np.array(action))
+        assert info["refused"] == ""
+    moved = env.unwrapped.values["block_0/cartesian_position"] - (0.0, 0.0, 0.0325)
+    np.testing.assert_allclose(moved, (0.0, 0.1, 0.0070384), atol=1e-6)
+    env.close()
+
+
 def test_a_goal_dict_passes_gymnasiums_check():
     env = GoalDict(iv.make("trifinger/pushing-v1"))
     with warnings.catch_warnings():

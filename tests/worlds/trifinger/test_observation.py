@@ -229,3 +229,56 @@ def test_a_name_that_is_no_variable_reads_nothing_else(asked, near, envs):
             values[asked]
         assert asked not in values
         assert values.get(asked) is None
+
+
+KEYS = ("goal_0/cartesian_position", "joint_torques", "block_0/mass", "joint_positions")
+
+
+def test_the_keys_asked_for_are_observed_in_their_order(envs):
+    env = envs("pushing", observation_keys=KEYS, normalize_observations=False)
+    env.reset(seed=0)
+    seen, *_ = env.step(np.ones(9, dtype=np.float32))
+    values, layout = env.unwrapped.values, env.unwrapped.layout
+    assert list(layout) == list(KEYS)
+    assert env.observation_space.shape == seen.shape == (22,)
+    for name in ("goal_0/cartesian_position", "block_0/mass", "joint_positions"):
+        np.testing.assert_allclose(seen[layout[name]], np.ravel(values[name]))
+    torques = seen[layout["joint_torques"]]
+    assert 0.01 < np.abs(torques).max() <= 0.36
+    assert np.array_equal(torques, env.unwrapped.world._torques()[0])
+
+
+def test_bounds_normalise_and_denormalise(envs):
+    raw_env = envs("pushing", observation_keys=KEYS, normalize_observations=False)
+    env = envs("pushing", observation_keys=KEYS)
+    (seen, _), (raw, _) = env.reset(seed=0), raw_env.reset(seed=0)
+    for name, part in env.unwrapped.layout.items():
+        low, high = env.unwrapped.observation_bounds[name]
+        np.testing.assert_allclose(low + (seen[part] + 1) * (high - low) / 2, raw[part], atol=1e-12)
+    low, high = env.unwrapped.observation_bounds["joint_torques"]
+    assert (low.tolist(), high.tolist()) == ([-0.36] * 9, [0.36] * 9)
+    venv = iv.make_vec("trifinger/pushing-v1", 2, observation_keys=KEYS)
+    assert list(venv.observation_bounds) == list(KEYS)
+    venv.close()
+
+
+def test_the_last_command_can_be_observed(envs):
+    env = envs("pushing", observation_keys=["action_joint_positions"], normalize_actions=False)
+    env.reset(seed=0)
+    action = np.full(9, 0.25, dtype=np.float32)
+    np.testing.assert_allclose(env.step(action)[0], env.unwrapped.driver.world.observe()[0])
+    low, high = env.unwrapped.observation_bounds["action_joint_positions"]
+    np.testing.assert_allclose(env.unwrapped.observe(), 2 * (action - low) / (high - low) - 1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        (["joint_position"], "Did you mean 'joint_positions'"),
+        (["gravity"], "unknown observation key 'gravity'"),
+        (["joint_positions", "joint_positions"], "names a key twice"),
+    ],
+)
+def test_other_keys_are_refused(keys, told):
+    with pytest.raises((iv.errors.InvalidValueError, iv.errors.UnknownNameError), match=told):
+        iv.make("trifinger/pushing-v1", observation_keys=keys)

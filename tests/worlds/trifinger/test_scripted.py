@@ -31,6 +31,13 @@ def test_a_default_episode_is_solved(task, least):
     assert episode.info["fractional_success"][-1] > least
 
 
+def test_stacking_by_commands_of_the_tips():
+    env = iv.make("trifinger/stacking2-v1", action_mode="end_effector_positions")
+    episode = iv.rollout(env, "scripted", seed=0)
+    assert episode.info["fractional_success"][-1] > 0.9
+    env.close()
+
+
 @pytest.mark.parametrize("name", ["block_0/cylindrical_position", "goal_0/cylindrical_position"])
 def test_a_block_is_pushed_from_and_to_anywhere_in_space_a(name):
     venv = iv.make_vec("trifinger/pushing-v1", num_envs=12)

@@ -361,3 +361,24 @@ def test_a_quaternion_written_with_four_digits_is_taken_and_made_exact():
     with pytest.raises(iv.InterventionError, match="orientation"):
         env.unwrapped.do({"goal_0/orientation": (0.0, 0.0, 0.7, 0.7)})
     env.close()
+
+
+def test_the_rewards_causes_are_those_of_its_terms(envs):
+    def causes(task, **options):
+        return envs(task, **options).unwrapped.graph.parents("reward")
+
+    places = {"block_0/cartesian_position", "goal_0/cartesian_position"}
+    assert causes("pushing") == {
+        *places,
+        "block_0/orientation",
+        "goal_0/orientation",
+        "end_effector_positions",
+        "fractional_success",
+    }
+    fewer = causes("pushing", dense_reward_weights=(0, 250, 0), fractional_reward_weight=0)
+    assert fewer == places
+    assert causes("pushing", sparse_reward=True) == {"fractional_success"}
+    assert causes("general") == {"fractional_success"}
+    assert "joint_velocities" in causes("picking")
+    with pytest.raises(iv.errors.UnknownNameError, match="Did you mean 'reward'"):
+        envs("pushing").unwrapped.graph.parents("rewards")

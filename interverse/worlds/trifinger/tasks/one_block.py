@@ -30,6 +30,8 @@ from interverse.worlds.trifinger.rewards import Instant, reaching_score
 from interverse.worlds.trifinger.robot import inverse_kinematics
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal, Obstacle
 from interverse.worlds.trifinger.tasks.task import (
+    RATES,
+    TIPS,
     Edge,
     Task,
     draw,
@@ -38,6 +40,9 @@ from interverse.worlds.trifinger.tasks.task import (
     quarter_turn,
 )
 from interverse.worlds.trifinger.variables import UNBOUNDED
+
+_AT, _TO = "block_0/cartesian_position", "goal_0/cartesian_position"
+_TURNS = ("block_0/orientation", "goal_0/orientation")
 
 
 def same_size(rows: Rows, given: Collection[str], *, seated: Collection[str]) -> dict[int, str]:
@@ -97,6 +102,7 @@ class Pushing(Task):
     name = "pushing"
     weights = (750.0, 250.0, 100.0)
     dense = staticmethod(rewards.pushing)
+    term_causes = ((TIPS, _AT), (_AT, _TO), _TURNS)
     drawn = ("goal_0/cylindrical_position", "goal_0/orientation")
 
     def scene(self) -> ArenaScene:
@@ -150,6 +156,13 @@ class Picking(Task):
     name = "picking"
     weights = (250.0, 0.0, 125.0, 0.0, 750.0, 0.0, 0.0, 0.005)
     dense = staticmethod(rewards.picking)
+    term_causes = (
+        *((_AT, _TO),) * 2,
+        *((_AT,),) * 2,
+        *((TIPS, _AT),) * 2,
+        (TIPS, _AT, "block_0/size"),
+        (RATES,),
+    )
     drawn = (_PLACE,)
 
     def scene(self) -> ArenaScene:
@@ -197,6 +210,7 @@ class PickAndPlace(Task):
     name = "pick_and_place"
     weights = (750.0, 50.0, 250.0, 0.0, 0.005)
     dense = staticmethod(rewards.pick_and_place)
+    term_causes = ((TIPS, _AT), (_AT, _TO), (_AT, _TO, "goal_0/size"), _TURNS, (RATES,))
     fractional_weight = 0.0
 
     def scene(self) -> ArenaScene:
@@ -273,12 +287,17 @@ _COLORS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _NEAR = 0.01  # mean distance of tips and goals that counts as reached, m
 
 
+_SPHERES = tuple(f"goal_{i}/cartesian_position" for i in range(3))
+_DISTANCE = (TIPS, *_SPHERES)
+
+
 @final
 class Reaching(Task):
     """Three spheres, one for each finger; small fixed cubes can be put in the way."""
 
     name = "reaching"
     weights = (100000.0, 0.0, 0.0, 0.0)
+    term_causes = (_DISTANCE, _DISTANCE, ("robot/commands", "joint_positions", RATES), (RATES,))
     generators = (COUNT,)
 
     def scene(self) -> ArenaScene:
@@ -328,14 +347,20 @@ class Reaching(Task):
         """Returns tips and goals, (N, 9) each."""
         return copy_of(now.tips), copy_of(now.goals.positions.reshape(-1, 9))
 
-    def fraction_of(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
-        """Returns fraction and success of tips and goals, (n,) each."""
+    def bonus_of(
+        self, achieved: Array, desired: Array, *, corrected_reward: bool
+    ) -> tuple[Array, Array]:
+        """Returns bonus and success of tips and goals, (n,) each."""
         fraction, distance = reaching_score(achieved, desired)
-        return fraction, distance < _NEAR
+        return fraction if corrected_reward else distance, distance < _NEAR
 
     def bonus(self, now: Instant, *, corrected_reward: bool) -> Array:
         """Returns the mean distance, as the original's code does, or the fraction it meant."""
         return now.fraction if corrected_reward else _reached(now)[1]
+
+    def bonus_causes(self, *, corrected_reward: bool) -> tuple[str, ...]:
+        """Returns the fraction, or what the distance follows from."""
+        return ("fractional_success",) if corrected_reward else _DISTANCE
 
     def terms(self, before: Instant, now: Instant, *, corrected_reward: bool) -> Sequence[Array]:
         """Returns the dense terms of a step; see `interverse.worlds.trifinger.rewards`."""

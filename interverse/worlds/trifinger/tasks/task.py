@@ -107,6 +107,7 @@ class ActiveSpaces(Mapping[str, Space]):
 
 Edge = tuple[str, str]
 
+TIPS, RATES = "end_effector_positions", "joint_velocities"
 SUCCESS = 0.9  # fractional success above which a task is solved
 _SECONDS_PER_OBJECT = 10.0
 
@@ -116,6 +117,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     weights: ClassVar[tuple[float, ...]] = ()  # of the dense terms
+    term_causes: ClassVar[tuple[tuple[str, ...], ...]] = ()  # what each dense term follows from
     fractional_weight: ClassVar[float] = 1.0
     dense: Callable[[Instant, Instant], Sequence[Array]] | None = None  # see `terms`
     start: ClassVar[tuple[float, ...]] = REST  # joint angles of a new episode
@@ -254,13 +256,19 @@ class Task(ABC):
         """Returns what `fractional_reward_weight` multiplies, (N,)."""
         return now.fraction
 
+    def bonus_causes(self, *, corrected_reward: bool) -> tuple[str, ...]:
+        """Returns the variables that `bonus` follows from."""
+        return ("fractional_success",)
+
     def goal_arrays(self, now: Instant) -> tuple[Array, Array]:
         """Returns what was achieved and what is desired: corners of bounding boxes, (N, 6 K)."""
         goals = copy_of(now.goals.bounds)  # kept while goals stay; `now` is nobody else's
         return now.bounds.reshape(len(goals), -1), goals.reshape(len(goals), -1)
 
-    def fraction_of(self, achieved: Array, desired: Array) -> tuple[Array, Array]:
-        """Returns fraction and success of `goal_arrays` alone, (n,) each, for relabelled goals."""
+    def bonus_of(
+        self, achieved: Array, desired: Array, *, corrected_reward: bool
+    ) -> tuple[Array, Array]:
+        """Returns bonus and success of `goal_arrays` alone, (n,) each, for relabelled goals."""
         boxes = [rows.reshape(rows.shape[0], -1, 2, 3) for rows in (achieved, desired)]
         fraction = aabb_score(*boxes)
         return fraction, fraction > SUCCESS

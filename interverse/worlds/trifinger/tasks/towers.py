@@ -42,7 +42,7 @@ from interverse.worlds.trifinger.tasks.building import (
     scene_of,
     tower,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Task
+from interverse.worlds.trifinger.tasks.task import RATES, TIPS, Edge, Task
 from interverse.worlds.trifinger.variables import UNBOUNDED, declare
 
 _COUNTS, _DIMS, _CENTER = "tower/counts", "tower/dims", "tower/center"
@@ -52,6 +52,9 @@ _BELOW_FINGERS = 0.23  # what stands under raised fingers may be so high, m
 _IN_WALL = 0.17  # half edge of the square that fits into the wall, m
 _PLACE, _TURN = "goal_tower/cylindrical_position", "goal_tower/orientation"
 _BLOCK_HEIGHT = 0.065
+_LOWER, _UPPER = (
+    (f"block_{i}/cartesian_position", f"goal_{i}/cartesian_position") for i in range(2)
+)
 
 
 @final
@@ -163,6 +166,13 @@ class Stacking2(Task):
     name = "stacking2"
     weights = (750.0, 250.0, 250.0, 125.0, 0.005)
     dense = staticmethod(rewards.stacking2)
+    term_causes = (
+        (TIPS, *_LOWER, "block_1/cartesian_position"),
+        _LOWER,
+        (*_LOWER, *_UPPER),
+        (*_LOWER, *_UPPER),
+        (RATES,),
+    )
     drawn = (_PLACE, _TURN)
 
     def scene(self) -> ArenaScene:
