@@ -62,7 +62,13 @@ WALKS = {
     "recogniser": Walk(
         "rooms", (("docs/pairs.md", "Collect"), ("docs/recognition.md", "")), "runs/icm/result.json"
     ),
-    "publisher": Walk("rl,report,view", (("docs/runs.md", ""),), "runs/slider/export/README.md"),
+    "publisher": Walk(
+        "rl,report,view",
+        tuple(
+            ("docs/runs.md", part) for part in ("Train", "Evaluate", "Explain", "Export", "View")
+        ),
+        "runs/slider/export/README.md",
+    ),
 }
 
 
@@ -100,14 +106,14 @@ def steps(chosen: Walk) -> list[tuple[str, str]]:
             (text,) = re.findall(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
         pattern = r"(<!-- slow -->\n\n)?^```(python|bash|shell)\n(.*?)^```"
         blocks = re.findall(pattern, text, re.M | re.S)
-        runs = [
-            (kind, code) for slow, kind, code in blocks if heading or kind == "bash" or not slow
-        ]
-        script = "\n".join(code for kind, code in runs if kind == "python")
-        lines = [line for kind, code in runs if kind != "python" for line in code.splitlines()]
-        if script and not (heading and lines):
+        whole = not heading
+        runs = [(k, code) for slow, k, code in blocks if not (whole and (slow or k == "shell"))]
+        lines = [line for k, code in runs if k != "python" for line in code.splitlines()]
+        commands = [("bash", line) for line in lines if line.startswith("interverse ")]
+        script = "\n".join(code for k, code in runs if k == "python")
+        if script and (whole or not commands):
             found.append(("python", script))
-        found += [("bash", line) for line in lines if line.startswith("interverse ")]
+        found += commands
     return found
 
 

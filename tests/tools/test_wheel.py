@@ -33,7 +33,7 @@ def test_doctor_knows_every_extra():
 
 def test_a_walk_reads_three_pages_at_most_and_has_steps():
     for walk in first_hour.WALKS.values():
-        assert len(walk.pages) <= 3
+        assert len({page for page, _ in walk.pages}) <= 3
         assert first_hour.steps(walk)
     verbs = [code.split()[1] for _, code in first_hour.steps(first_hour.WALKS["publisher"])]
     assert verbs == ["train", "evaluate", "report", "explain", "export", "view"]
