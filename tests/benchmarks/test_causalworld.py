@@ -244,7 +244,7 @@ def test_a_row_that_is_not_of_p0_names_the_shift() -> None:
     page = summary(stored_records(RUNS))
     assert "convex contacts, 24 episodes | 0.97 | " in page
     assert "not P0 itself: its block moved by up to 1e-06 m, 96 episodes | 0.88 ± 0.04 |" in page
-    text = (ROOT / "docs" / "gpu.md").read_text()
+    text = (KEPT / "gpu.md").read_text()
     for row in json.loads((KEPT / "h200_parity.json").read_text())["P0"]["rows"]:
         if "cpu" in row:
             assert f"{_short(row['cpu'], 3)} | {_short(row['device'], 3)} | " in text
@@ -272,7 +272,7 @@ def test_kept_runs_name_what_was_planned() -> None:
 
 def test_scores_on_the_cpu_engine_stand_in_the_docs_beside_those_of_the_gpu() -> None:
     """Measured with the GPU's contacts they are within .03; the page says so and lists them."""
-    page = (ROOT / "docs" / "gpu.md").read_text()
+    page = (KEPT / "gpu.md").read_text()
     kept = json.loads((KEPT / "cpu.json").read_text())
     for row in (row for row in kept["policies"] if row["contact"] == "convex"):
         card = ExportedPolicy.load(trained_policy(row["policy"])).card
@@ -301,7 +301,7 @@ def test_ours_are_told_from_the_released_policies_by_both_errors() -> None:
 def test_the_docs_tell_from_the_released_policies_what_the_page_does() -> None:
     """Word for word, so that nothing unfavourable is left out."""
     page = summary(stored_records(RUNS))
-    text = (ROOT / "docs" / "gpu.md").read_text()
+    text = (KEPT / "gpu.md").read_text()
     for part in page.split("\n## ")[2:]:
         for line in part.splitlines():
             if line.startswith("Told from the released policy: "):

@@ -20,4 +20,4 @@ def test_kills_change_nothing(tmp_path, name):
 
 
 def test_the_page_shows_the_figures_of_the_last_run():
-    assert table(json.loads(FILE.read_text())) in (ROOT / "docs" / "cluster.md").read_text()
+    assert table(json.loads(FILE.read_text())) in (ROOT / "results" / "kill_matrix.md").read_text()

@@ -49,7 +49,7 @@ def test_the_printed_curves_are_those_of_the_runs(repository, name, agent, file,
     parts = range(every, run["decisions"] + 1, every)
     means = [returns[(ends > at - every) & (ends <= at)].mean() for at in parts]
     words = [f"{at:,}: {mean:.0f}" for at, mean in zip(parts, means, strict=True)]
-    page = (repository / "docs" / "pixel_agents.md").read_text()
+    page = (repository / "results" / "dmcr" / "curves.md").read_text()
     (row,) = [line for line in page.splitlines() if line.startswith(f"| {name} | ")]
     assert ", ".join(words) in row.replace(" (random)", "")
 
