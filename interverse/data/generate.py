@@ -19,7 +19,7 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 from interverse.core.rng import SEED_REGIONS, Noise, check_seed
 from interverse.data.collector import collection, collection_header, locked, progress_bar
 from interverse.data.schema import (
@@ -34,6 +34,7 @@ from interverse.data.schema import (
 from interverse.data.store import read_header, write_dataset, write_part
 from interverse.envs.build import build_world
 from interverse.rollouts.executors import gpus_of
+from interverse.worlds.blocks.dynamics import OFFSETS, push
 from interverse.worlds.own_code import data_code
 from interverse.worlds.world import World
 
@@ -62,6 +63,10 @@ class Collect:
     images: bool = False
     """Store pixels too. Without, they are drawn when asked for, which is faster than reading them
     and gives the same bytes; set it for programs that read the file by themselves."""
+    contacts: float = 0.0
+    """Blocks only: how often, from 0 to 1, an action that pushes is drawn where there is one. With
+    0 play is uniform, and 1.7% of its actions push with three blocks, 3.0% with five; with 0.5
+    8.2% and 15.1%; with 1 10.6% and 18.2%, measured over 1,000 episodes of 100 steps."""
     options: Annotated[Mapping[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     """Options of the world, as for `make`."""
     overwrite: bool = False
@@ -78,6 +83,7 @@ class Collect:
             check_whole(getattr(self, name), name, MOST_EPISODES)
         check_whole(self.episodes * self.steps, "episodes x steps", 100 * MOST_EPISODES)
         check_seed(self.seed)
+        check_number(self.contacts, "contacts", least=0, most=1)
         object.__setattr__(self, "out", Path(self.out))
 
     @property
@@ -143,6 +149,10 @@ def header_of(config: Collect) -> Header:
                 fix="Pass options={'max_steps': ...} for longer episodes",
             )
         )
+    if config.contacts and "invalid_push" not in world.score().info:
+        raise InvalidValueError(
+            explain(f"{config.id} has no contacts to choose", fix="Leave contacts out")
+        )
     return Header(
         id=config.id,
         options=options,
@@ -155,6 +165,7 @@ def header_of(config: Collect) -> Header:
         palette=_palette(world),
         graph=world.graph.to_json(),
         code=data_code(config.id, config.options),
+        contacts=float(config.contacts),
     )
 
 
@@ -206,7 +217,7 @@ def _play(config: Collect, unit: range) -> dict[str, Any]:
     actions = np.empty((len(unit), config.steps), dtype=np.int64)
     rewards = np.empty((len(unit), config.steps))
     for t in range(config.steps):
-        actions[:, t] = _act(world, noise.at(t + 1))
+        actions[:, t] = _act(world, noise.at(t + 1), config.contacts)
         rewards[:, t] = _numpy(world.score().reward)
         film.shoot()
     world.close()
@@ -220,7 +231,7 @@ def _play(config: Collect, unit: range) -> dict[str, Any]:
     }
 
 
-def _act(world: World, noise: Noise) -> NDArray[np.int64]:
+def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
     """Takes a random action in every world, another where a push was invalid; returns them.
 
     An invalid push moves nothing, so the world is as it was when the next action is tried.
@@ -228,6 +239,17 @@ def _act(world: World, noise: Noise) -> NDArray[np.int64]:
     space: Any = world.action_space
     actions = np.empty(len(noise), dtype=np.int64)
     todo, attempt = np.arange(len(noise)), 0
+    if contacts:
+        able = pushing(world)
+        counts = able.sum(1)
+        wanted = (noise.uniform("policy/contact") < contacts) & (counts > 0)
+        places = np.floor(noise.uniform("policy/push") * counts).astype(np.int64)
+        ranks = np.cumsum(able, axis=1) - 1  # the place of an action among those that push
+        chosen = np.argmax(able & (ranks == places[:, None]), axis=1)
+        here = np.flatnonzero(wanted)
+        actions[here] = chosen[here]
+        world.step(actions[here], here, noise.take(here))
+        todo = np.flatnonzero(~wanted)
     while len(todo):
         address = f"{_ACTION}/{attempt}" if attempt else _ACTION
         here = noise.take(todo)
@@ -239,6 +261,21 @@ def _act(world: World, noise: Noise) -> NDArray[np.int64]:
         todo = todo[_numpy(info["invalid_push"])[todo]]
         attempt += 1
     return actions
+
+
+def pushing(world: World) -> NDArray[np.bool_]:
+    """Returns (N, actions) of worlds of blocks: whether an action would move a second block."""
+    count, blocks = int(world.action_space.n), int(world.options.objects)  # type: ignore[attr-defined]
+    moves = count // blocks
+    here = np.stack([_numpy(world.read(f"block_{i}/position")) for i in range(blocks)], axis=1)
+    weights = np.stack([_numpy(world.read(f"block_{i}/weight")) for i in range(blocks)], axis=1)
+    before = np.repeat(here.astype(np.int64), count, axis=0)
+    actions = np.tile(np.arange(count), len(here))
+    directions = actions % moves + len(OFFSETS) - moves  # worlds without staying have four
+    weights = np.repeat(weights.reshape(len(here), blocks), count, axis=0)
+    after, _ = push(before, weights, actions // moves, directions)
+    moved = (np.asarray(after) != before).any(-1).sum(-1)
+    return np.asarray(moved > 1).reshape(len(here), count)
 
 
 @final

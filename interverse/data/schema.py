@@ -86,6 +86,7 @@ class Header:
         actions: how many actions there are to choose from.
         palette: the name of the colours.
         graph: the causal graph, as `CausalGraph.to_json` writes it.
+        contacts: how often a push is chosen where there is one; see `Collect`.
         source: "collected" by playing, or "imported" from a file of the original's layout.
         version: the package version that wrote it; `code`: a hash of that code and of the world's
             own, empty in files from before it was written down.
@@ -104,6 +105,7 @@ class Header:
     source: str = "collected"
     version: str = __version__
     code: str = ""
+    contacts: float = 0.0
 
     def to_json(self) -> str:
         """Returns the header as JSON, keys sorted."""
@@ -114,7 +116,7 @@ class Header:
         """Returns the header that `to_json` wrote; anything else raises FileFormatError."""
         try:
             data = parse_json(text, "the header")
-            data = {"code": "", **data}
+            data = {"code": "", "contacts": 0.0, **data}  # files from before they were written down
             return cls(**{item.name: data[item.name] for item in fields(cls)})
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
@@ -125,6 +127,8 @@ class Header:
     def key(self) -> str:
         """What the content depends on, as JSON: everything but who wrote it."""
         told = {n: v for n, v in asdict(self).items() if n not in ("version", "code")}
+        if not self.contacts:  # as before there was a choice
+            del told["contacts"]
         return json.dumps(told, sort_keys=True)
 
     @property

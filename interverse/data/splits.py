@@ -126,6 +126,7 @@ def load_dataset(
     folder: str | os.PathLike[str] | None = None,
     episodes: int | None = None,
     images: bool = False,
+    contacts: float = 0.0,
     progress: bool = False,
     **options: Any,
 ) -> Any:
@@ -143,6 +144,9 @@ def load_dataset(
         folder: where data sets are kept; None takes the user's cache folder.
         episodes: only the first so many of the split's; None takes all. `collect` makes more.
         images: store pixels in the file; without, they are drawn when asked for, the same bytes.
+        contacts: blocks only: from 0 to 1, how often an action that pushes is drawn where there is
+            one. Uniform play pushes in 1.7% (three blocks) and 3.0% (five) of its steps, 0.5 gives
+            8.2% and 15.1%, 1 gives 10.6% and 18.2%. The published splits have 0.
         progress: show a bar on standard error while it is made.
         **options: options of the world, as for `make`.
 
@@ -157,19 +161,19 @@ def load_dataset(
     if (path / HEADER).is_file():
         kind = read_json_object(path / HEADER).get("kind", "episodes")
     if kind in ("grid", "episodes"):
-        given = [*options, *(["split"] if split else []), *(["episodes"] if episodes else [])]
-        if given or images or folder is not None:
-            told = ", ".join(given) or ("images" if images else "folder")
+        asked = {"split": split, "episodes": episodes, "folder": folder, "images": images or None}
+        asked |= {**options, "contacts": contacts or None}
+        told = ", ".join(name for name, value in asked.items() if value is not None)
+        if told:
             raise InvalidValueError(explain(f"{id} is there already: {told} cannot be chosen"))
         return open_dataset(path) if kind == "grid" else TwinFolder(path)
     if id.startswith("rooms/") or path.is_dir():
         # They need pillow, which grid worlds do not.
         from interverse.data.pairs.load import load_pairs
 
-        if episodes is not None or images:
-            raise InvalidValueError(
-                explain(f"{id} has pairs, not episodes: episodes and images cannot be chosen")
-            )
+        if episodes is not None or images or contacts:
+            told = f"{id} has pairs, not episodes: episodes, images, contacts cannot be chosen"
+            raise InvalidValueError(explain(told))
         return load_pairs(id, split, folder=folder, progress=progress, **options)
     split = "train" if split is None else split
     config = _config(id, split, options)
@@ -184,6 +188,7 @@ def load_dataset(
     config = replace(
         config,
         images=images,
+        contacts=contacts,
         progress=progress,
         episodes=config.episodes if wanted is None else wanted,
     )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -296,3 +297,41 @@ def test_a_folder_of_shards_holds_what_a_file_holds(tmp_path, monkeypatch, image
         open_dataset(tmp_path / "a")
     collect(small(tmp_path / "a", images=images))
     np.testing.assert_array_equal(open_dataset(tmp_path / "a").images(), file.images())
+
+
+@pytest.mark.parametrize(("objects", "share"), [(3, 0.0815), (5, 0.1514)])
+def test_contacts_raise_the_share_of_pushes(tmp_path, objects, share):
+    def pushed(contacts):
+        asked = small(tmp_path / f"{contacts}", episodes=300, steps=100, contacts=contacts)
+        data = open_dataset(collect(replace(asked, id=f"blocks/observed-{objects}-v1")))
+        moved = (data.states[:, 1:] != data.states[:, :-1]).any(-1).sum(-1)
+        return (moved > 1).mean(), data
+
+    uniform, _ = pushed(0.0)
+    rich, data = pushed(0.5)
+    assert uniform < 0.034
+    assert rich == pytest.approx(share, abs=0.012)
+    env = iv.make(data.header.id)
+    env.reset(seed=3, options={"episode": 7})
+    for t in range(100):
+        observation, _, _, _, info = env.step(data.actions[7, t])
+        assert not info["invalid_push"]
+        np.testing.assert_array_equal(observation["state"], data.states[7, t + 1])
+    assert data.take([0]).header.contacts == 0.5
+
+
+def test_contacts_are_of_blocks_and_are_another_data_set(tmp_path):
+    with pytest.raises(InvalidValueError, match="chemistry/chain-v1 has no contacts"):
+        collect(small(tmp_path / "c.h5", id="chemistry/chain-v1", contacts=0.5))
+    with pytest.raises(InvalidValueError, match=r"contacts is 1\.5"):
+        small(tmp_path / "c.h5", contacts=1.5)
+    out = collect(small(tmp_path / "d.h5", contacts=0.5))
+    with pytest.raises(InvalidValueError, match="holds another data set"):
+        collect(small(out))
+    how = {"episodes": 20, "folder": tmp_path}
+    plain, rich = (
+        iv.load_dataset("blocks/observed-3-v1", "test", contacts=share, **how)
+        for share in (0.0, 1.0)
+    )
+    assert plain.path != rich.path
+    assert not np.array_equal(plain.actions, rich.actions)
