@@ -246,9 +246,9 @@ def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
         places = np.floor(noise.uniform("policy/push") * counts).astype(np.int64)
         ranks = np.cumsum(able, axis=1) - 1  # the place of an action among those that push
         chosen = np.argmax(able & (ranks == places[:, None]), axis=1)
-        here = np.flatnonzero(wanted)
-        actions[here] = chosen[here]
-        world.step(actions[here], here, noise.take(here))
+        pushed = np.flatnonzero(wanted)
+        actions[pushed] = chosen[pushed]
+        world.step(actions[pushed], pushed, noise.take(pushed))
         todo = np.flatnonzero(~wanted)
     while len(todo):
         address = f"{_ACTION}/{attempt}" if attempt else _ACTION

@@ -161,8 +161,8 @@ def load_dataset(
     if (path / HEADER).is_file():
         kind = read_json_object(path / HEADER).get("kind", "episodes")
     if kind in ("grid", "episodes"):
-        asked = {"split": split, "episodes": episodes, "folder": folder, "images": images or None}
-        asked |= {**options, "contacts": contacts or None}
+        asked: dict[str, Any] = {"split": split, "episodes": episodes, "folder": folder, **options}
+        asked |= {"images": images or None, "contacts": contacts or None}
         told = ", ".join(name for name, value in asked.items() if value is not None)
         if told:
             raise InvalidValueError(explain(f"{id} is there already: {told} cannot be chosen"))
