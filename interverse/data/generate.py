@@ -24,6 +24,7 @@ from interverse.core.rng import SEED_REGIONS, Noise, check_seed
 from interverse.data.collector import collection, collection_header, locked, progress_bar
 from interverse.data.schema import (
     MOST_EPISODES,
+    ContactWorld,
     Drawn,
     GridScene,
     Header,
@@ -34,7 +35,6 @@ from interverse.data.schema import (
 from interverse.data.store import read_header, write_dataset, write_part
 from interverse.envs.build import build_world
 from interverse.rollouts.executors import gpus_of
-from interverse.worlds.blocks.dynamics import OFFSETS, push
 from interverse.worlds.own_code import data_code
 from interverse.worlds.world import World
 
@@ -149,7 +149,7 @@ def header_of(config: Collect) -> Header:
                 fix="Pass options={'max_steps': ...} for longer episodes",
             )
         )
-    if config.contacts and "invalid_push" not in world.score().info:
+    if config.contacts and not isinstance(world, ContactWorld):
         raise InvalidValueError(
             explain(f"{config.id} has no contacts to choose", fix="Leave contacts out")
         )
@@ -239,8 +239,8 @@ def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
     space: Any = world.action_space
     actions = np.empty(len(noise), dtype=np.int64)
     todo, attempt = np.arange(len(noise)), 0
-    if contacts:
-        able = pushing(world)
+    if isinstance(world, ContactWorld) and contacts:
+        able = _numpy(world.pushes())
         counts = able.sum(1)
         wanted = (noise.uniform("policy/contact") < contacts) & (counts > 0)
         places = np.floor(noise.uniform("policy/push") * counts).astype(np.int64)
@@ -261,21 +261,6 @@ def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
         todo = todo[_numpy(info["invalid_push"])[todo]]
         attempt += 1
     return actions
-
-
-def pushing(world: World) -> NDArray[np.bool_]:
-    """Returns (N, actions) of worlds of blocks: whether an action would move a second block."""
-    count, blocks = int(world.action_space.n), int(world.options.objects)  # type: ignore[attr-defined]
-    moves = count // blocks
-    here = np.stack([_numpy(world.read(f"block_{i}/position")) for i in range(blocks)], axis=1)
-    weights = np.stack([_numpy(world.read(f"block_{i}/weight")) for i in range(blocks)], axis=1)
-    before = np.repeat(here.astype(np.int64), count, axis=0)
-    actions = np.tile(np.arange(count), len(here))
-    directions = actions % moves + len(OFFSETS) - moves  # worlds without staying have four
-    weights = np.repeat(weights.reshape(len(here), blocks), count, axis=0)
-    after, _ = push(before, weights, actions // moves, directions)
-    moved = (np.asarray(after) != before).any(-1).sum(-1)
-    return np.asarray(moved > 1).reshape(len(here), count)
 
 
 @final

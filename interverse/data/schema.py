@@ -73,6 +73,14 @@ class SceneWorld(Protocol):
         """Returns the observation's `state`."""
 
 
+@runtime_checkable
+class ContactWorld(Protocol):
+    """A world that tells which actions move two things at once."""
+
+    def pushes(self) -> Array:
+        """Returns (N, actions): whether an action would push something now."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:

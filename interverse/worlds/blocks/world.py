@@ -156,6 +156,17 @@ class Blocks(World):
             state["position"][here], state["weight"][here], chosen // self.moves, directions
         )
 
+    def pushes(self) -> NDArray[np.bool_]:
+        """Returns (N, actions): whether an action would move a second block."""
+        places, weights = (to_numpy(self._state[name]) for name in ("position", "weight"))
+        count = self.moves * self.options.objects
+        actions = np.tile(np.arange(count), len(places))
+        directions = actions % self.moves + (len(dynamics.OFFSETS) - self.moves)
+        before, heavy = np.repeat(places, count, axis=0), np.repeat(weights, count, axis=0)
+        after, _ = dynamics.push(before, heavy, actions // self.moves, directions)
+        moved = np.any(after != before, axis=-1).sum(-1)
+        return np.asarray(moved > 1).reshape(len(places), count)
+
     def score(self) -> Score:
         """Returns minus the mean distance to the targets, and whether all are reached."""
         state = self._state
