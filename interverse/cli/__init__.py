@@ -36,6 +36,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     "new": ("new", "New", "new", "a world, task, actor or metric of your own"),
     "report": ("report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": ("reproduce", "Reproduce", "reproduce", "published tables, made again"),
+    "score": ("score", "Score", "score", "a world model of your own, beside its yardsticks"),
     "sweep": ("sweep", "SweepCommand", "sweep_command", "tasks x algorithms x curricula x seeds"),
     "train": ("train", "", "train", "an agent, on states or on pictures"),
     "verify": ("verify", "Verify", "verify", "check results, play a sample again"),

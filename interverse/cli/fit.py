@@ -13,37 +13,29 @@ import tyro
 from interverse.cli.evaluate import parse_pairs
 from interverse.cli.json_output import print_json
 from interverse.core.errors import InvalidValueError, explain
-from interverse.fit.settings import FitRequest
+from interverse.fit.own import FitOwn, fit_own
+from interverse.fit.settings import FitRequest, ModelRequest
 from interverse.fit.states import FitStates, fit_states
-from interverse.fit.world import FAMILIES, FitWorld, fit_world
-from interverse.models.table import MODELS
+from interverse.fit.world import FitWorld, fit_world
+from interverse.scoring.grid import FAMILIES
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitCommand(FitRequest):
+class FitCommand(ModelRequest):
     """What the library's `FitWorld` says, and how to print."""
 
     id: Annotated[str, tyro.conf.Positional]
     """A world of blocks or chemistry, such as blocks/observed-3-v1, for a model of its pictures; a
     world with continuous actions, such as tutorial/slider-v1, for a network on its states."""
-    model: str | None = None
-    """Of pictures: modular by default, or ae, vae, gnn, action_gnn, transformer, slot_transformer,
-    learned_graph, lstm, rim, rssm or scoff."""
-    loss: str | None = None
-    """Of pictures: contrastive by default (nll for models that have no other), or jepa or nll."""
-    pretrain_epochs: int | None = None
-    """nll: epochs of its first stage, by far the dearest, if not as many."""
-    finetune: bool = True
-    """nll: whether encoder, decoder and transition train on together at the end."""
-    device: str = "cpu"
-    """cpu or cuda (pictures alone)."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values), such as cpt_seed=2."""
     json: bool = False
     """Write all scores as one JSON document to standard output."""
 
 
-_OF_PICTURES = ("model", "loss", "pretrain_epochs", "finetune", "device")
+_SHARED = {item.name for item in fields(FitRequest)}
+_OF_PICTURES = [item.name for item in fields(ModelRequest) if item.name not in _SHARED]
+_OF_OWN = ("model", "device", "batch_size", "learning_rate")
 FitCommand.__doc__ = FitWorld.__doc__  # what --help teaches
 
 
@@ -51,7 +43,12 @@ def fit(config: FitCommand) -> dict[str, Any]:
     """Fits; the log goes to standard error, the summary's text to standard output."""
     settings = _settings(config)
     with redirect_stdout(sys.stderr):  # a world may print
-        found = fit_world(settings) if isinstance(settings, FitWorld) else fit_states(settings)
+        if isinstance(settings, FitWorld):
+            found = fit_world(settings)
+        elif isinstance(settings, FitOwn):
+            found = fit_own(settings)
+        else:
+            found = fit_states(settings)
     if config.json:
         print_json(found)
     elif found["complete"]:
@@ -64,29 +61,31 @@ def out_folder(config: FitCommand) -> Path:
     return _settings(config).folder
 
 
-def _settings(config: FitCommand) -> FitWorld | FitStates:
-    shared: dict[str, Any] = {f.name: getattr(config, f.name) for f in fields(FitRequest)}
+def _settings(config: FitCommand) -> FitWorld | FitStates | FitOwn:
+    shared: dict[str, Any] = {name: getattr(config, name) for name in _SHARED}
     shared["options"] = parse_pairs(config.option)
+    usual = {item.name: item.default for item in fields(ModelRequest)}
+    given = {n: getattr(config, n) for n in _OF_PICTURES if getattr(config, n) != usual[n]}
+    if config.model is not None and ":" in config.model:
+        _check_flags(given, _OF_OWN, f"this library's models, not to {config.model}")
+        return FitOwn(**shared, **given)
     if not config.id.startswith(FAMILIES):
-        _check_states(config)
+        _check_flags(given, (), f"models of pictures, not to {config.id}")
         return FitStates(**shared)
-    given = {name: getattr(config, name) for name in _OF_PICTURES}
-    if config.loss is None and config.model in MODELS:
-        given["loss"] = MODELS[config.model].losses[0]
-    return FitWorld(**shared, **{name: v for name, v in given.items() if v is not None})
+    return FitWorld(**shared, **given)
 
 
-def _check_states(config: FitCommand) -> None:
-    """Raises if a flag is given that only models of pictures have."""
-    for name in _OF_PICTURES:
-        value = getattr(config, name)
-        if value != getattr(FitCommand, name):
+def _check_flags(given: dict[str, Any], known: tuple[str, ...], owner: str) -> None:
+    """Raises if a flag is given that has no use."""
+    for name, value in given.items():
+        if name not in known:
             flag = "--" + ("no-finetune" if name == "finetune" else name.replace("_", "-"))
             told = flag if name == "finetune" else f"{flag} {value}"
             raise InvalidValueError(
                 explain(
-                    f"{told} belongs to models of pictures, not to {config.id}",
-                    allowed="blocks and chemistry",
+                    f"{told} belongs to {owner}",
+                    allowed=", ".join(f"--{one.replace('_', '-')}" for one in known)
+                    or "blocks and chemistry",
                     fix=f"Leave {flag} out",
                 )
             )

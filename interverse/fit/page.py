@@ -11,104 +11,115 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.fit.materials import Materials
-from interverse.fit.scores import SEARCHED
 from interverse.fit.work import other_code
 from interverse.models.ranking import HORIZONS
 from interverse.models.world_model import WorldModel
 from interverse.reports.sections import Grid, Section, write_summary
+from interverse.scoring.world_model import YARDSTICKS, score_rows
 
 _EXAMPLES = 5  # episodes in the picture of predictions
-_PREDICTION = (
+_SCORES = (
+    "Planning: share of episodes that end exactly at the target, which is as many random actions"
+    " away as there are steps. latent, reward: the goal is near by distance of encodings, or by a"
+    " reward learned on them. open, closed, true: what follows is seen in predictions alone, in"
+    " predictions from every true frame, or in the true next frames, which is the goal's ceiling.",
+    "In percent: ranking is the share of episodes whose own prediction is the nearest to their true"
+    " end; in_scene finds the true outcome among those of all actions in one scene; effects and"
+    " graph are balanced over what moves and what does not; counterfactual finds what would have"
+    " happened.",
+    "Nothing predicted: the model's own encodings, left as they are. Untrained: a copy with fresh"
+    " weights. True world: perfect predictions, seen through this encoder.",
+)
+_PICTURES = (
     "The start of a test episode, its true frame after K actions, and the test frame whose encoding"
-    " is nearest to the prediction. H@1: the share of episodes whose own prediction is the nearest"
-    " to their true state, seen among all; episodes that end in the same picture are the same."
-    " Unchanged: the score of pictures that are predicted to stay as they are, pixel by pixel."
+    " is nearest to the prediction."
 )
-_PLANNING = (
-    "Mean of the last reward and share of episodes that end exactly at the target, which is as many"
-    " random actions away as there are steps. Open loop: from predicted states alone."
-)
-_SEARCH = (
-    f"Whole plans of {SEARCHED} steps, searched in the model's predictions and played without"
-    " looking. The same search in the true world, noise and all, is the ceiling."
-)
-_GRAPH = (
-    "Entry (i, j): how far object i hangs on object j. Edges are effects above 0.1. The ceiling is"
-    " the score of the true world in the model's place, on the same trials. A probe reads objects"
-    " off the model's states; true outcomes that it reads have what perfect predictions would have."
-)
-_READ = "true outcomes, read by the probe"
-_COUNTERFACTUAL = (
-    "The same noise, one object or paint altered. CF-H@1 and CF-MRR rank the true counterfactual"
-    " among other outcomes. Effect error: how far the model's effect of the alteration on an object"
-    " is from the world's. The true world with the facts' noise is the ceiling; with other noise it"
-    " is what perfect mechanisms alone can give. The altered scene with nothing done is what a"
-    " model gets that ignores the action. A probe reads effects off the model's states, and its"
-    " mistakes count as effects: true outcomes that it reads have what perfect predictions would"
-    " have."
+_PLOTTED = (
+    ("ranking", "H@1, percent", ("nothing_predicted", "chance")),
+    (
+        "planning latent_closed",
+        "success, latent closed",
+        ("do_nothing", "untrained", "latent_true"),
+    ),
 )
 
 
 def write_fit_page(
-    out: Path, found: Mapping[str, Any], materials: Materials, model: WorldModel
+    out: Path, seeds: Sequence[Mapping[str, Any]], materials: Materials, model: WorldModel
 ) -> None:
-    """Writes index.html, summary.md and their figures."""
-    records: Sequence[Mapping[str, Any]] = found["seeds"]
-    _save_figures(out, records, materials, model)
-    first = records[0]
-    unchanged = materials.unchanged
-    ranked = _ranking_grid(records, unchanged)
+    """Writes index.html, summary.md and their figures for a model of pictures."""
+    from interverse.reports.plots import style
+
+    style.save(style.styled(_predictions)(materials, model), out / "predictions.png")
+    first = seeds[0]
     title = f"World model of {first['world']}: {first['model']}, {first['loss']}"
+    pictures: Section = ("Predictions", [_PICTURES], [[""]])
+    about = ("What was fitted", _remarks(seeds), _about(first))
+    write_scores_page(out, title, seeds, about=about, more=((pictures, "predictions.png"),))
+
+
+def write_scores_page(
+    out: Path,
+    title: str,
+    seeds: Sequence[Mapping[str, Any]],
+    *,
+    about: Section | None = None,
+    more: Sequence[tuple[Section, str]] = (),
+) -> None:
+    """Writes index.html and summary.md with the curves and all scores of seeds.
+
+    Args:
+        out: the folder.
+        title: the page's.
+        seeds: one record each, with `history` and scores.
+        about: the first section, if there is more to say than who made it.
+        more: sections for the end of the page, with the name of the figure of each.
+    """
+    from interverse.reports.plots import style
+
+    first: Section = about or ("What was fitted", _remarks(seeds), [["epochs"], [_epochs(seeds)]])
     sections: list[tuple[Section, str]] = [
-        (
-            (
-                "What was fitted",
-                [_in_short(found, unchanged), _made(records), *_kept(records)],
-                _about(first),
-            ),
-            "curves.svg",
-        ),
-        (("Prediction", [_PREDICTION], ranked), "predictions.png"),
-        (("Planning", [_PLANNING], _planning_grid(records, found["baselines"])), ""),
-        (("Planning by search", [_SEARCH], _search_grid(records)), ""),
-        (("The causal graph", [_GRAPH], _graph_grid(records)), "graph.svg"),
-        (("What would have happened", [_COUNTERFACTUAL], _counterfactual_grid(records)), ""),
+        (first, "curves.svg"),
+        (("Scores", list(_SCORES), _scores_grid(seeds)), "scores.svg"),
+        *more,
     ]
-    placed = {section[0]: name for section, name in sections if name}
+    style.save(style.styled(_curves)(seeds), out / "curves.svg")
+    style.save(style.styled(_by_horizon)(seeds), out / "scores.svg")
+    placed = {section[0]: name for section, name in sections}
     write_summary(out, title, [section for section, _ in sections], placed=placed)
 
 
-def _kept(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns which seeds other code scored than runs now, in words."""
-    return other_code({f"seed-{record['seed']}.json": record for record in records})
+def _remarks(seeds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the main scores, who made them, and which seeds other code scored than runs now."""
+    run = seeds[0]["runs"][-1]
+    made = (
+        f"Seeds: {len(seeds)}. Made by: {run['command']}; commit {run['commit'][:12]}, source"
+        f" {run['source']}, torch {seeds[0]['made_by'].get('torch', '?')}, on {run['device']}."
+    )
+    kept = other_code({f"seed-{record['seed']}.json": record for record in seeds})
+    return [*_in_short(seeds), made, *kept]
 
 
-def _in_short(found: Mapping[str, Any], unchanged: Mapping[str, Any]) -> str:
+def _in_short(seeds: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns the main scores, each beside what an answer without any knowledge gets."""
-    each = [record["scores"]["model"] for record in found["seeds"]]
-    graphs = [one["recovery"] for one in each]
-    beside = graphs[0]["counterfactual_ceilings"].items()
-    told = "; ".join(f"{name} {score['hits']:.1f}" for name, score in beside)
-    plans = [one["planning"]["5"]["open"]["success"] for one in each]
-    idle = found["baselines"]["Nothing"]["5"]["success"]
-    precisions = [one["edges"]["average_precision"] for one in graphs]
-    hits = [one["counterfactual"]["hits"] for one in graphs]
-    return (
-        f"In short: H@1 after one step {_spread([o['ranking']['1']['hits'] for o in each], 1)}"
-        f" (unchanged pictures {unchanged['1']['hits']:.1f}); planning success after five"
-        f" {_spread(plans, 2)} (nothing done {idle:.2f}); average precision of the graph"
-        f" {_spread(precisions, 2)} (the true world 1); CF-H@1 {_spread(hits, 1)}"
-        f" ({told})."
-    )
+    each = [record["scores"]["model"] for record in seeds]
+    told = []
+    if "latent_closed" in each[0]["planning"]:
+        for steps in ("1", "5"):
+            own = [one["planning"]["latent_closed"].get(steps, {}) for one in each]
+            if own[0].get("success") is not None:
+                told.append(
+                    f"planning {steps} {_spread([one['success'] for one in own], 2)}"
+                    f" (nothing done {own[0]['do_nothing']:.2f})"
+                )
+    if each[0]["in_scene"]["value"] is not None:
+        hits = [one["in_scene"]["value"] for one in each]
+        told.append(f"in-scene H@1 {_spread(hits, 1)} (chance {each[0]['in_scene']['chance']:.1f})")
+    return [f"In short: {'; '.join(told)}."] if told else []
 
 
-def _made(records: Sequence[Mapping[str, Any]]) -> str:
-    run = records[0]["runs"][-1]
-    made_by = records[0]["made_by"]
-    return (
-        f"Seeds: {len(records)}. Made by: {run['command']}; commit {run['commit'][:12]}, source"
-        f" {run['source']}, torch {made_by.get('torch', '?')}, on {run['device']}."
-    )
+def _epochs(seeds: Sequence[Mapping[str, Any]]) -> str:
+    return str(len(seeds[0].get("history", [])))
 
 
 def _about(record: Mapping[str, Any]) -> Grid:
@@ -127,87 +138,26 @@ def _about(record: Mapping[str, Any]) -> Grid:
     return [["stage", "transitions", "epochs", "best epoch", "its validation loss", "time"], *rows]
 
 
-def _ranking_grid(records: Sequence[Mapping[str, Any]], unchanged: Mapping[str, Any]) -> Grid:
-    head = ["steps", "H@1", "H@1, unchanged", "MRR", "H@1, published rule", "MRR, published rule"]
-    head.append("references")
-    rows = []
-    for steps in HORIZONS:
-        each = [r["scores"]["model"]["ranking"][str(steps)] for r in records]
-        names = ("hits", "mrr", "published_hits", "published_mrr")
-        values = [_spread([one[name] for one in each], 1) for name in names]
-        values.insert(1, f"{unchanged[str(steps)]['hits']:.1f}")
-        rows.append([str(steps), *values, str(each[0]["references"])])
-    return [head, *rows]
+def _scores_grid(seeds: Sequence[Mapping[str, Any]]) -> Grid:
+    """Returns every score, the mean over seeds, beside its yardsticks."""
+    each = [score_rows(record["scores"]["model"]) for record in seeds]
+    head = ["score", "steps", "model", "95%", *(name.replace("_", " ") for name in YARDSTICKS)]
+    grid = [head]
+    for rows in zip(*each, strict=True):
+        first, digits = rows[0], 2 if rows[0]["score"].startswith("planning") else 1
+        if first["absent"]:
+            grid.append([first["score"], "", first["absent"], *[""] * (len(head) - 3)])
+            continue
+        values = [row["value"] for row in rows if row["value"] is not None]
+        ends = [f"{first[end]:.{digits}f}" for end in ("low", "high") if first[end] is not None]
+        beside = [_cell(first[name], digits) for name in YARDSTICKS]
+        own = _spread(values, digits) if values else ""
+        grid.append([first["score"], first["steps"], own, " to ".join(ends), *beside])
+    return grid
 
 
-def _planning_grid(records: Sequence[Mapping[str, Any]], baselines: Mapping[str, Any]) -> Grid:
-    head = ["policy", *(f"{name}, {k} steps" for k in HORIZONS for name in ("reward", "success"))]
-    plans = [r["scores"]["model"]["planning"] for r in records]
-    rows = []
-    for loop in ("open", "closed"):
-        cells = [
-            _spread([plan[str(k)][loop][name] for plan in plans], 2)
-            for k in HORIZONS
-            for name in ("reward", "success")
-        ]
-        rows.append([f"model, {loop} loop", *cells])
-    for name, score in baselines.items():
-        cells = [f"{score[str(k)][f]:.2f}" for k in HORIZONS for f in ("reward", "success")]
-        rows.append([name.lower(), *cells])
-    return [head, *rows]
-
-
-def _search_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
-    each = [r["scores"]["model"]["search"] for r in records]
-    fields = ("reward", "success")
-    rows = [
-        [name, *(_spread([one[name][f] for one in each], 2) for f in fields)] for name in each[0]
-    ]
-    return [["search", *fields], *rows]
-
-
-def _graph_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
-    each = [r["scores"]["model"]["recovery"] for r in records]
-    ceiling = each[0]["ceiling"]
-    read = [one["read"] for one in each if "read" in one]  # older records lack it
-    head = ["score", "model", "ceiling: the true world", *[_READ] * bool(read)]
-    fields = (
-        ("F1 of the edges", "fixed", "f1", 2),
-        ("structural Hamming distance", "fixed", "shd", 1),
-        ("average precision", "edges", "average_precision", 2),
-        ("F1 of ancestors (best threshold)", "ancestors", "f1", 2),
-    )
-    rows = []
-    for label, part, name, digits in fields:
-        own, true = ([one[part][name] for one in some] for some in (each, read))
-        rows.append([label, _spread(own, digits), f"{ceiling[part][name]:g}"])
-        rows[-1] += [_spread(true, digits)] if read else []
-    own, true = ([one["total_effect_error"] for one in some] for some in (each, read))
-    last = ["total-effect error", _spread(own, 3), "0", *([_spread(true, 3)] if read else [])]
-    return [head, *rows, last]
-
-
-def _counterfactual_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
-    each = [r["scores"]["model"]["recovery"] for r in records]
-    own = [one["counterfactual"] for one in each]
-    objects = len(own[0]["effect_errors"])
-    head = ["", "CF-H@1", "CF-MRR", "effect error", *(f"on object {i}" for i in range(objects))]
-    rows = [_counterfactual_row("model", own)]
-    for name, score in each[0]["counterfactual_ceilings"].items():
-        rows.append(_counterfactual_row(name, [score]))
-    read = [one["read"]["counterfactual"] for one in each if "read" in one]
-    return [head, *rows, *([_counterfactual_row(_READ, read)] if read else [])]
-
-
-def _counterfactual_row(name: str, scores: Sequence[Mapping[str, Any]]) -> list[str]:
-    errors = np.array([score["effect_errors"] for score in scores]).mean(0)
-    return [
-        name,
-        _spread([score["hits"] for score in scores], 1),
-        _spread([score["mrr"] for score in scores], 1),
-        _spread([score["effect_error"] for score in scores], 3),
-        *(f"{error:.3f}" for error in errors),
-    ]
+def _cell(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _spread(values: Sequence[float], digits: int) -> str:
@@ -218,15 +168,40 @@ def _spread(values: Sequence[float], digits: int) -> str:
 # ------------------------------------------------------------------------- figures
 
 
-def _save_figures(
-    out: Path, records: Sequence[Mapping[str, Any]], materials: Materials, model: WorldModel
-) -> None:
+def _by_horizon(seeds: Sequence[Mapping[str, Any]]) -> Any:
+    """Returns H@1 and planning by horizon beside their yardsticks, a panel each."""
     from interverse.reports.plots import style
 
-    style.save(style.styled(_curves)(records), out / "curves.svg")
-    graph = records[0]["scores"]["model"]["recovery"]
-    style.save(style.styled(_matrices)(graph), out / "graph.svg")
-    style.save(style.styled(_predictions)(materials, model), out / "predictions.png")
+    figure = style.new_figure(2.6)
+    for panel, (name, label, beside) in zip(figure.subplots(1, 2), _PLOTTED, strict=True):
+        rows = [
+            [row for row in score_rows(one["scores"]["model"]) if row["score"] == name]
+            for one in seeds
+        ]
+        lines = {
+            "model": [
+                np.mean([r["value"] for r in same])
+                for same in zip(*rows, strict=True)
+                if same[0]["value"] is not None
+            ]
+        }
+        planned = seeds[0]["scores"]["model"]["planning"]
+        for yardstick in beside:
+            if yardstick in planned and yardstick.startswith("latent") and lines["model"]:
+                lines["its ceiling"] = [one["success"] for one in planned[yardstick].values()]
+            else:
+                found = [row[yardstick] for row in rows[0] if row.get(yardstick) is not None]
+                lines[yardstick.replace("_", " ")] = found
+        for index, (told, values) in enumerate(lines.items()):
+            if values:
+                look, steps = style.look(index), [row["steps"] for row in rows[0]][: len(values)]
+                panel.plot(steps, values, color=look.color, marker=look.marker, label=told)
+        panel.set_title(label, fontsize=9)
+        panel.set_xlabel("steps")
+        panel.set_ylim(bottom=0)
+        if panel.get_lines():
+            panel.legend(frameon=False, fontsize=8)
+    return figure
 
 
 def _curves(records: Sequence[Mapping[str, Any]]) -> Any:
@@ -250,32 +225,6 @@ def _curves(records: Sequence[Mapping[str, Any]]) -> Any:
         panel.set_yscale("log")
     panels[0].set_ylabel("loss")
     panels[0].legend(frameon=False, fontsize=8)
-    return figure
-
-
-def _matrices(recovery: Mapping[str, Any]) -> Any:
-    """Returns the effects in the world, its edges in bold, and those in the model."""
-    from interverse.reports.plots import style
-
-    figure = style.new_figure(2.9)
-    edges = np.array(recovery["graph"], dtype=bool)
-    true = recovery.get("true_direct_effects", recovery["true_total_effects"])
-    axes = figure.subplots(1, 2)
-    titles = ("effects in the world, edges in bold", "effects in the model")
-    for panel, values, title in zip(axes, (true, recovery["direct_effects"]), titles, strict=True):
-        matrix = np.array(values, dtype=float)
-        np.fill_diagonal(matrix, np.nan)
-        panel.imshow(matrix, cmap="Blues", vmin=0.0, vmax=max(0.5, np.max(true)))
-        for i, j in np.argwhere(np.isfinite(matrix)):
-            ink = "white" if matrix[i, j] > 0.35 else "black"
-            look = {"color": ink, "fontsize": 8, "weight": "bold" if edges[i, j] else "normal"}
-            panel.text(j, i, f"{matrix[i, j]:.2g}", ha="center", va="center", **look)
-        panel.set_title(title, fontsize=9)
-        panel.set_xlabel("cause")
-        panel.set_ylabel("effect")
-        panel.set_xticks(range(len(matrix)))
-        panel.set_yticks(range(len(matrix)))
-        panel.grid(visible=False)
     return figure
 
 

@@ -14,6 +14,7 @@ from interverse.models.world_model import Loss
 from interverse.worlds import WORLDS
 
 BudgetName = Literal["smoke", "reduced", "full"]
+ScoreBudget = Literal["small", "full"]
 MOST_SEEDS, MOST_EPOCHS = 1000, 1_000_000
 
 
@@ -94,6 +95,11 @@ def budget(
     return found if epochs is None else replace(found, epochs=epochs)
 
 
+def score_budget(name: BudgetName) -> ScoreBudget:
+    """Returns how much is played to score what was fitted at a budget."""
+    return "full" if name == "full" else "small"
+
+
 @dataclass(frozen=True, kw_only=True)
 class FitRequest:
     """A world to fit a model to, and how much work to put into it."""
@@ -124,3 +130,45 @@ class FitRequest:
         """Returns where everything is kept; a model's name is part of the usual folder's."""
         name = ".".join([self.id.replace("/", "-"), *model, self.budget])
         return Path("runs/fit") / name if self.out is None else self.out
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest(FitRequest):
+    """A model of pictures and its training, as `FitWorld` and the flags of the verb share them.
+
+    What is None is the budget's or the model's usual value.
+    """
+
+    model: str | None = None
+    """Of pictures: modular by default, or ae, vae, gnn, action_gnn, transformer, slot_transformer,
+    learned_graph, lstm, rim, rssm or scoff; MODULE:BUILD for a Torch module of your own."""
+    loss: str | None = None
+    """Of pictures: contrastive, jepa or nll. By default contrastive in blocks and nll in chemistry,
+    where contrastive models plan no better than doing nothing."""
+    pretrain_epochs: int | None = None
+    """nll: epochs of its first stage, by far the dearest, if not as many."""
+    finetune: bool = True
+    """nll: whether encoder, decoder and transition train on together at the end."""
+    encoder: Size | None = None
+    """Size of the encoder: small, medium or large."""
+    embedding: int | None = None
+    """Numbers per object."""
+    hidden: int | None = None
+    """Width of the networks."""
+    width: int | None = None
+    """modular, learned_graph: multiplies the hidden width of each object's network."""
+    sigma: float | None = None
+    """Contrastive: the scale of distances. Smaller: states are kept further apart."""
+    hinge: float | None = None
+    """Contrastive: energy beyond which a negative is far enough."""
+    batch_size: int | None = None
+    """Transitions per update."""
+    learning_rate: float | None = None
+    """Of Adam."""
+    device: str = "cpu"
+    """cpu or cuda."""
+
+    def chosen(self, *names: str) -> dict[str, Any]:
+        """Returns those of the named settings that are not left to their usual values."""
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.fit.settings import FitRequest
+from interverse.core.rng import region_seed
+from interverse.fit.settings import FitRequest, score_budget
 from interverse.fit.work import Clock, Record, other_code, run_stamp
 from interverse.models.checkpoint import read_tensors, write_tensors
 from interverse.models.ranking import ranks_among
@@ -40,6 +41,8 @@ from interverse.models.state_network import (
 )
 from interverse.models.state_worlds import play, state_worlds, states_of
 from interverse.reports.sections import Grid, Section, write_summary
+from interverse.scoring.shares import absent
+from interverse.scoring.world_model import KINDS, score_world_model
 
 Floats = NDArray[np.float64]
 SIZES: Mapping[str, Mapping[str, int]] = {
@@ -91,7 +94,8 @@ def fit_states(settings: FitStates) -> dict[str, Any]:
     found = [record.content for record in work.records.values()]
     for line in work.kept_from_other_code():
         clock.say(line)
-    return {"complete": complete, "folder": str(settings.folder), "seeds": found}
+    scores = found[0]["scores"].get("model", {}).get("observed", {})
+    return {**scores, "complete": complete, "folder": str(settings.folder), "seeds": found}
 
 
 @final
@@ -114,6 +118,7 @@ class _StateFitWork:
             "prediction": self._prediction,
             "planning": self._planning,
             "causes": self._causes,
+            "observed": self._observed,
         }
         for seed, record in self.records.items():
             if all(record.has("model", kind) for kind in kinds):
@@ -228,6 +233,39 @@ class _StateFitWork:
             }
         return out
 
+    def _observed(self, data: StateEpisodes, network: StateNetwork, seed: int) -> dict[str, Any]:
+        """Returns the scores of `score_world_model`, of a network that sees observations alone."""
+        sizes, options = self.sizes, self.settings.options
+        env = state_worlds(
+            self.settings.id, sizes["episodes"], steps=sizes["steps"], options=options
+        )
+        try:
+            first, _ = env.reset(seed=region_seed("training", seed))
+            if np.asarray(first).ndim != 2:
+                return {kind: absent("the world shows pictures") for kind in KINDS}
+            seen, lengths = [np.asarray(first, dtype=np.float64)], np.zeros(len(first), int)
+            actions = random_actions(env, sizes["steps"], seed)
+            for action in actions:
+                lengths += ~env.driver.ended
+                seen.append(np.asarray(env.step(action)[0], dtype=np.float64))
+        finally:
+            env.close()
+        episodes = StateEpisodes(
+            moving=("observation",),
+            constant=(),
+            columns={"observation": slice(0, seen[0].shape[1])},
+            states=np.stack(seen, axis=1),
+            actions=actions.swapaxes(0, 1).astype(np.float64),
+            lengths=lengths,
+        )
+        own, _ = fit_state_network(episodes, epochs=sizes["epochs"], seed=seed)
+        return score_world_model(
+            _Observed(own),
+            self.settings.id,
+            budget=score_budget(self.settings.budget),
+            **options,
+        ).to_dict()
+
     def kept_from_other_code(self) -> list[str]:
         """Returns which results other code made than runs now, in words."""
         return other_code({one.path.name: one.content for one in self.records.values()})
@@ -254,6 +292,25 @@ class _StateFitWork:
         ]
         title = f"Model of the states of {first['world']}"
         write_summary(self.settings.folder, title, sections)
+
+
+@final
+class _Observed(torch.nn.Module):
+    """A network on observations as the two methods; latents are observations in deviations."""
+
+    def __init__(self, network: StateNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def encode(self, observations: torch.Tensor) -> torch.Tensor:
+        return (observations.double() - self.network.centre) / self.network.scale
+
+    def rollout(self, latents: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+        now, seen = latents * self.network.scale + self.network.centre, []
+        for action in actions.flatten(2).unbind(1):
+            now = self.network(now, action)
+            seen.append((now - self.network.centre) / self.network.scale)
+        return torch.stack(seen, dim=1)
 
 
 _PREDICTION = (

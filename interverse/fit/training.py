@@ -17,6 +17,7 @@ from interverse.models.steps import Precision
 from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import Loss, WorldModelConfig
 
+_RATE = 5e-4  # the published one
 _SAVED_EVERY = 10  # epochs on a GPU, where writing each would cost more than the training
 
 
@@ -31,6 +32,7 @@ def fitted_models(
     precision: Precision,
     finetune: bool = True,
     compile: bool = False,
+    learning_rate: float | None = None,
 ) -> dict[int, Fitted]:
     """Returns the model of every seed; all that a folder lacks are trained together."""
     seeds = tuple(seeds)
@@ -46,6 +48,7 @@ def fitted_models(
             device=device,
             precision=precision,
             compile=compile,
+            learning_rate=_RATE if learning_rate is None else learning_rate,
             out=folder,
             checkpoint_every=1 if device == "cpu" else _SAVED_EVERY,
             progress=sys.stderr.isatty(),

@@ -174,6 +174,7 @@ class GridBench:
         self.has_target = "target" in world.observation_space.spaces
         self.objects = len(Scenes(world, seed=0, field=self._field).names)
         self.no_graph = _without_graph(own, self.objects, in_blocks=self.in_blocks)
+        self.no_plans = "" if self.has_target else "the world shows no target to plan for"
 
     @property
     def _field(self) -> str:
@@ -338,6 +339,7 @@ class GridBench:
             found[str(horizon)] = {
                 **hits,
                 "hits": hits["value"],
+                "references": len(shown),
                 "mrr": mean_of(1.0 / own[horizon]["model"]),
                 "nothing_predicted": mean_of(own[horizon]["nothing"] == 1),
                 "do_nothing": mean_of(np.asarray(kept) == 1),
@@ -529,8 +531,8 @@ class GridBench:
         return out
 
     def _planning(self, model: OutsideModel, untrained: OutsideModel | None) -> Score:
-        if not self.has_target:
-            return absent("the world shows no target")
+        if self.no_plans:
+            return absent(self.no_plans)
         data = self._training
         assert data.targets is not None
         frames = data.images[:, 1:]

@@ -53,15 +53,7 @@ class WorldModelScores:
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns one row per figure: score, steps, value, interval, yardsticks."""
-        out = []
-        for kind in KINDS:
-            for name, steps, entry in _entries(kind, self.scores[kind]):
-                low, high = entry.get("interval") or (None, None)
-                row = {"score": name, "steps": steps, "value": entry["value"]}
-                row |= {"low": low, "high": high}
-                row |= {yardstick: entry.get(yardstick) for yardstick in YARDSTICKS}
-                out.append({**row, "absent": entry.get("absent", "")})
-        return out
+        return score_rows(self.scores)
 
     def table(self) -> str:
         """Returns the rows as text."""
@@ -133,6 +125,19 @@ def score_world_model(
     name = model.config.model if isinstance(model, WorldModel) else type(model).__name__
     settings = {"seed": seed, "budget": budget, "options": dict(options)}
     return WorldModelScores(name, id, settings, scores)
+
+
+def score_rows(scores: Mapping[str, Score]) -> list[dict[str, Any]]:
+    """Returns one row per figure of the scores by kind, planning with latent distance first."""
+    out = []
+    for kind in KINDS:
+        for name, steps, entry in _entries(kind, scores[kind]):
+            low, high = entry.get("interval") or (None, None)
+            row = {"score": name, "steps": steps, "value": entry["value"]}
+            row |= {"low": low, "high": high}
+            row |= {yardstick: entry.get(yardstick) for yardstick in YARDSTICKS}
+            out.append({**row, "absent": entry.get("absent", "")})
+    return out
 
 
 def _entries(kind: str, score: Score) -> list[tuple[str, str, Score]]:

@@ -9,19 +9,22 @@ import pytest
 
 from interverse.benchmarks.causalmbrl.results_page import load_rows
 from interverse.cli import main
-from interverse.cli.fit import FitCommand, out_folder
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.fit import work
 from interverse.fit import world as module
 from interverse.fit.settings import budget
 from interverse.fit.world import FitWorld, fit_world
+from interverse.scoring import grid
+from interverse.scoring.world_model import KINDS
+from tests.scoring.test_world_model import TINY
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     """A budget of seconds."""
-    monkeypatch.setattr(module, "_SMOKE", budget("smoke", "contrastive"))
-    monkeypatch.setattr(module, "_SMOKE_HIDDEN", 32)
+    for name, loss in (("_SMOKE", "contrastive"), ("_SMOKE_NLL", "nll")):
+        monkeypatch.setattr(module, name, budget("smoke", loss))
+    monkeypatch.setitem(grid.SIZES, "small", TINY)
 
 
 @pytest.mark.parametrize(
@@ -31,60 +34,53 @@ def tiny(monkeypatch):
         pytest.param("chemistry/chain-v1", "ae", "nll", marks=pytest.mark.slow),
     ],
 )
-def test_an_id_becomes_a_page_with_every_score_beside_its_ceiling(
+def test_an_id_becomes_a_page_with_every_score_beside_its_yardsticks(
     tmp_path, capsys, monkeypatch, name, model, loss
 ):
-    settings = FitWorld(id=name, model=model, loss=loss, out=tmp_path / "fit")
+    settings = FitWorld(id=name, model=model, loss=loss, hidden=32, out=tmp_path / "fit")
     assert not fit_world(replace(settings, time_limit=0.0))["complete"]
     found = fit_world(settings)
     assert found["complete"]
     page = (settings.folder / "index.html").read_text()
-    for text in (
-        "H@1",
-        "open loop",
-        "ceiling: the true world",
-        "CF-MRR",
-        "copy of the fact",
-        "true outcomes, read by the probe",
-        "MPPI",
-    ):
+    for text in ("planning latent_closed", "in_scene", "nothing predicted", "true world", "push"):
         assert text in page
-    for figure in ("curves.svg", "predictions.png", "graph.svg"):
+    for figure in ("curves.svg", "predictions.png", "scores.svg"):
         assert figure in page
         assert (settings.folder / figure).stat().st_size > 1000
     (record,) = found["seeds"]
     assert record["runs"][0]["command"].startswith(f"interverse fit {name} --model {model}")
-    assert set(record["scores"]["model"]) == {"ranking", "planning", "search", "recovery"}
+    assert set(record["scores"]["model"]) == set(KINDS)
     capsys.readouterr()
     monkeypatch.setattr(work, "commit", lambda: "later")  # adds no score, so no run
-    words = ["fit", name, "--model", model, "--loss", loss, "--out", str(settings.folder)]
-    assert main([*words, "--json"]) == 0
+    words = ["fit", name, "--model", model, "--loss", loss, "--hidden", "32"]
+    assert main([*words, "--out", str(settings.folder), "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["complete"]
     assert again["seeds"][0]["scores"] == json.loads(json.dumps(record["scores"]))
     assert again["seeds"][0]["runs"] == record["runs"]
+    assert {kind: again[kind] for kind in KINDS} == again["seeds"][0]["scores"]["model"]
 
 
 def test_stages_of_nll_are_chosen_and_said(tmp_path, monkeypatch):
     settings = FitWorld(
         id="chemistry/chain-v1",
         model="rssm",
-        loss="nll",
         pretrain_epochs=2,
         finetune=False,
+        hidden=32,
         out=tmp_path,
     )
-    monkeypatch.setattr(module, "_KINDS", ("ranking",))
     monkeypatch.setattr(module, "write_fit_page", lambda *args: None)
     (record,) = fit_world(settings)["seeds"]
     assert {name: row["epochs"] for name, row in record["training"].items()} == {
         "pretrain": 2,
         "transition": 1,
     }
-    assert "--pretrain-epochs 2 --no-finetune" in record["runs"][0]["command"]
+    assert "--pretrain-epochs 2" in record["runs"][0]["command"]
+    assert "--no-finetune" in record["runs"][0]["command"]
     assert load_rows(tmp_path)[0].label.startswith("rssm NLL, 2 epochs of pretraining, 1 epochs")
     with pytest.raises(InvalidValueError, match="one stage"):
-        FitWorld(id="chemistry/chain-v1", finetune=False)
+        FitWorld(id="blocks/observed-3-v1", finetune=False)
 
 
 def test_a_world_without_world_models_says_which_have_them():
@@ -93,7 +89,7 @@ def test_a_world_without_world_models_says_which_have_them():
     with pytest.raises(UnknownNameError, match="Did you mean"):
         FitWorld(id="blocks/observd-3-v1")
     with pytest.raises(InvalidValueError, match="has no contrastive loss"):
-        FitWorld(id="blocks/observed-3-v1", model="vae")
+        FitWorld(id="blocks/observed-3-v1", model="vae", loss="contrastive")
 
 
 def test_training_a_policy_on_blocks_names_the_way_that_works(tmp_path, capsys):
@@ -102,41 +98,77 @@ def test_training_a_policy_on_blocks_names_the_way_that_works(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "option", "told"),
+    ("name", "options", "told", "absent"),
     [
-        ("blocks/observed-3-v1", "objects=1", "there is no graph"),
-        ("blocks/observed-3-v1", "plain=true", "no target"),
-        ("chemistry/chain-v1", "mode=moving", "no target"),
-        ("chemistry/chain-v1", "mode=delayed", "after one step"),
-        ("chemistry/chain-v1", "observed=[0,2,3,4]", "not seen"),
-        ("chemistry/random-v1", "meta=true", "another graph"),
+        ("blocks/observed-3-v1", {"objects": 1}, "one object", ("graph", "counterfactual")),
+        ("chemistry/chain-v1", {"mode": "moving"}, "no target", ("planning",)),
+        ("chemistry/chain-v1", {"mode": "delayed"}, "after one step", ("graph", "effects")),
+        ("chemistry/chain-v1", {"observed": [0, 2, 3, 4]}, "not seen", ("graph",)),
+        ("chemistry/random-v1", {"meta": True}, "another graph", ("graph",)),
     ],
 )
-def test_worlds_that_cannot_be_scored_are_refused_before_training(
-    tmp_path, capsys, name, option, told
+def test_what_a_world_does_not_define_is_named_and_the_rest_is_scored(
+    tmp_path, capsys, name, options, told, absent
 ):
-    words = ["fit", name, "--out", str(tmp_path / "fit"), "--option", option]
-    assert main(words) == 2
+    model = "gnn" if name.startswith("blocks") else "modular"
+    found = fit_world(
+        FitWorld(id=name, options=options, model=model, hidden=32, out=tmp_path / "fit")
+    )
     assert told in capsys.readouterr().err
-    assert not (tmp_path / "fit").exists()
+    for kind in KINDS:
+        assert ("absent" in found[kind]) == (found[kind]["value"] is None)
+    assert all(told in found[kind]["absent"] for kind in absent)
+    assert found["ranking"]["1"]["value"] is not None
+    assert told in (tmp_path / "fit" / "index.html").read_text()
 
 
-def test_the_noted_command_has_options_as_they_are_typed():
-    asked = FitWorld(id="chemistry/chain-v1", options={"meta": True, "movement": "dynamic"})
-    assert asked.command().endswith("--option meta=true --option movement=dynamic")
+def test_flags_shape_the_model_and_its_training():
+    settings = FitWorld(
+        id="blocks/observed-3-v1", embedding=8, width=2, sigma=0.3, hinge=2.0, learning_rate=1e-3
+    )
+    config = settings.model_config(3, 5)
+    assert (config.embedding, config.width, config.sigma, config.hinge) == (8, 2, 0.3, 2.0)
+    assert "--sigma 0.3" in settings.command()
+    with pytest.raises(InvalidValueError, match="width belongs to"):
+        FitWorld(id="blocks/observed-3-v1", model="gnn", width=2)
 
 
-def test_a_model_brings_its_loss_and_bad_words_are_refused_before_anything_is_made(
-    tmp_path, capsys, monkeypatch
-):
+OWN = """
+import torch
+from torch import nn
+
+class Own(nn.Module):
+    def __init__(self, actions):
+        super().__init__()
+        self.see = nn.Sequential(nn.Conv2d(3, 8, 10, 10), nn.Flatten(), nn.Linear(200, 16))
+        self.step, self.actions = nn.Linear(16 + actions, 16), actions
+
+    def encode(self, images):
+        return self.see(images.movedim(-1, 1).float() / 255)
+
+    def rollout(self, latents, actions):
+        seen = []
+        for action in actions.unbind(1):
+            told = nn.functional.one_hot(action, self.actions).float()
+            latents = latents + self.step(torch.cat([latents, told], 1))
+            seen.append(latents)
+        return torch.stack(seen, 1)
+"""
+
+
+def test_a_model_of_ones_own_is_trained_then_scored_alike(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "taken").write_text("")
-    assert "rssm.nll.smoke" in str(out_folder(FitCommand(id="blocks/observed-3-v1", model="rssm")))
-    for words, told in (
-        (("--time-limit", "-5"), "seconds from 0 on"),
-        (("--out", "taken"), "which is a file"),
-        (("--model", "gmn"), "Did you mean"),
-    ):
-        assert main(["fit", "blocks/observed-3-v1", *words]) == 2
-        assert told in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+    (tmp_path / "my_own_model.py").write_text(OWN)
+    words = ["blocks/observed-3-v1", "--model", "my_own_model:Own", "--epochs", "1"]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["fit", *words, "--out", "fit", "--json"]) == 0
+    fitted = json.loads(capsys.readouterr().out)
+    assert "planning latent_closed" in (tmp_path / "fit" / "index.html").read_text()
+    words = ["my_own_model:Own", "blocks/observed-3-v1", "--weights", "fit/model.safetensors"]
+    assert main(["score", *words, "--json"]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert {kind: scored[kind] for kind in KINDS} == {kind: fitted[kind] for kind in KINDS}
+    assert main(["fit", "blocks/observed-3-v1", "--model", "my_own_model:Own", "--sigma", "1"]) == 2
+    assert "--sigma 1.0 belongs to this library's models" in capsys.readouterr().err
+    assert main(["score", "my_own_model:Missing", "blocks/observed-3-v1"]) == 2
+    assert "has no 'Missing'" in capsys.readouterr().err
