@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import gymnasium
 from torch import nn
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.registry import Entry
 from interverse.envs.build import build_world
 from interverse.models.checkpoint import read_tensors
 
@@ -62,16 +62,15 @@ def build_model(
             )
         )
     try:
-        module = importlib.import_module(module_name)
+        model = Entry(name).load()
     except ModuleNotFoundError as error:
         if error.name != module_name.partition(".")[0]:
             raise
         raise InvalidValueError(
             explain(f"there is no module {module_name!r}", fix="Call this in its folder")
         ) from error
-    if not hasattr(module, attribute):
-        raise InvalidValueError(explain(f"{module_name} has no {attribute!r}"))
-    model = getattr(module, attribute)
+    except AttributeError as error:
+        raise InvalidValueError(explain(f"{module_name} has no {attribute!r}")) from error
     if inspect.isclass(model) or not hasattr(model, "rollout"):
         model = _called(name, model, world_facts(id, options))
     if weights is not None:
