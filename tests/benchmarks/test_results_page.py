@@ -1,4 +1,4 @@
-"""The page of results says what the rows say, and counts what it shows."""
+"""The tables of world models say what the rows say, and the page's table is of them."""
 
 from __future__ import annotations
 
@@ -8,32 +8,41 @@ from pathlib import Path
 import pytest
 
 from interverse.benchmarks.causalmbrl import results_page
-from interverse.benchmarks.causalmbrl.option_figures import (
-    OPTION_FIGURES,
-    option_section,
-    write_option_figures,
-)
-from interverse.benchmarks.causalmbrl.results_page import (
-    ResultRow,
-    beside,
-    draws_section,
-    knowledge_section,
-)
+from interverse.benchmarks.causalmbrl.results_page import ResultRow, beside, load_rows
 from interverse.benchmarks.causalmbrl.yardsticks import (
     UNCHANGED,
     write_yardsticks,
     yardstick_values,
 )
+from interverse.benchmarks.tidy import markdown, pivot, with_table
 from interverse.fit.settings import budget
-from interverse.models.checkpoint import read_json, write_json
+from interverse.models.checkpoint import read_json
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "causalmbrl"
+YARDSTICKS = RESULTS / "yardsticks"
 
 
-def test_the_page_is_printed_from_the_rows():
-    page = (ROOT / "docs" / "world_model_results.md").read_text()
-    assert page == results_page.results_page(RESULTS)
+def test_tables_and_page_are_printed_from_the_rows():
+    assert (RESULTS / "tables.md").read_text() == results_page.tables(RESULTS)
+    page = ROOT / "docs" / "world_model_results.md"
+    rows = [row for row in load_rows(RESULTS) if row.comparable]
+    table = markdown(results_page.short_table(rows, YARDSTICKS))
+    assert page.read_text() == with_table(page, table)
+
+
+def test_numbers_in_the_findings_are_those_of_the_rows():
+    text = " ".join((ROOT / "docs" / "world_model_results.md").read_text().split())
+    rows = [row for row in load_rows(RESULTS) if row.comparable]
+    same, worse, scored = results_page.ignoring(rows, YARDSTICKS)
+    assert (same, worse, scored) == (34, 116, 135)
+    three = [row for row in rows if row.world == "blocks/observed-3-v1"]
+    fixed = [row for row in rows if row.world == "blocks/fixed_unobserved-3-v1"]
+    found = [results_page.correlated(own, "planning success") for own in (three, fixed)]
+    assert f"{found[0].within:.2f} in observed-3 and {found[1].within:.2f} in fixed" in text
+    assert f"Over all runs of observed-3 it is {found[0].across:.2f}" in text
+    done, every = beside(RESULTS)
+    assert f"{done} of the paper's {every:,} printed numbers" in text
 
 
 def test_every_row_says_where_it_comes_from():
@@ -51,26 +60,7 @@ def test_every_row_says_where_it_comes_from():
 def test_numbers_are_counted_once():
     done, every = beside(RESULTS)
     assert every == 1404
-    assert 0 < done < every
-    counts = results_page.beside_by_budget(RESULTS)
-    assert sum(map(sum, counts.values())) == done
-    assert counts["the paper's budget"] == (42, 108)  # baselines are no models of a budget
-
-
-def test_the_page_counts_models_and_baselines_apart(tmp_path):
-    def content(budget: str, *models: tuple[str, str]) -> dict:
-        shared = {"world": "w", "steps": 1, "metric": "Success", "published": 0.5}
-        cells = [{**shared, "loss": loss, "model": model} for model, loss in models]
-        return {"table": 9, "budget": budget, "comparable": budget == "full", "cells": cells}
-
-    baselines = (("Random", "Baseline"), ("Greedy", "Baseline"))
-    write_json(tmp_path / "full" / "table-09.json", content("full", *baselines, ("AE", "NLL")))
-    small = content("reduced", *baselines, ("AE", "NLL"), ("GNN", "NLL"))
-    write_json(tmp_path / "reduced" / "table-09.json", small)
-    assert results_page._counted(tmp_path).startswith(
-        "4 of the paper's 1404 printed numbers stand beside ours: 2 of trained models (1 at the"
-        " paper's budget, 0 at fewer epochs, 1 at the reduced budget) and 2 of baselines"
-    )
+    assert done == 615
 
 
 def test_replay_is_called_replay_and_the_page_says_why_it_can_be_beaten():
@@ -94,10 +84,11 @@ def made(model: str, seed: int, hits: float, counterfactual: float) -> ResultRow
 
 def test_means_and_correlations_are_those_of_the_runs():
     rows = [made("ae", seed, 10.0 * seed, 100.0 - seed) for seed in range(10)]
-    assert knowledge_section(rows, "w", ROOT)[2][1][:3] == ["ae L, 1 epochs", "10", "45 +- 29"]
+    grid = pivot(score for row in rows for score in row.tidy(("H@1 after 1", "CF-H@1")))
+    assert grid[1][:4] == ["w", "ae L, 1 epochs", "10", "45 +- 29"]
     told = "-1.00 (10 runs); within models -1.00 (p < 0.001, 10 runs)"
-    assert results_page._overview(rows)[1][:4] == ["w", "10", "1", told]
-    assert results_page._overview(rows[:9])[1][3] == "not given (9 runs)"
+    assert results_page.overview(rows)[1][:4] == ["w", "10", "1", told]
+    assert results_page.overview(rows[:9])[1][3] == "not given (9 runs)"
 
 
 def test_a_correlation_of_models_is_none_of_their_runs():
@@ -108,12 +99,12 @@ def test_a_correlation_of_models_is_none_of_their_runs():
         for name, start in (("ae", 0.0), ("gnn", 50.0))
         for x, y in ranks
     ]
-    found = results_page._correlated(rows, "CF-H@1")
+    found = results_page.correlated(rows, "CF-H@1")
     assert found.across > 0.7
     assert abs(found.within) < 0.2 < found.chance
     constant = rows[:10] + [made("still", run, run, 7.0) for run in range(10)]
-    assert results_page._correlated(constant, "CF-H@1").repeated == 10, "goes together with nothing"
-    single = results_page._correlated([made(str(i), 1, i, i) for i in range(10)], "CF-H@1")
+    assert results_page.correlated(constant, "CF-H@1").repeated == 10, "goes together with nothing"
+    single = results_page.correlated([made(str(i), 1, i, i) for i in range(10)], "CF-H@1")
     assert str(single) == "1.00 (10 runs); within models not given (0 runs)"
 
 
@@ -126,8 +117,8 @@ def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_p
         replace(made("ae", seed, 99.0, still["CF-H@1"] + 10 * seed), world="blocks/observed-3-v1")
         for seed in range(3)
     ]
-    (_, _, grid), names = knowledge_section(rows, rows[0].world, tmp_path), results_page._PATHS
-    assert [line[0] for line in grid[1:8]] == [
+    grid = pivot(results_page.causes(rows, tmp_path))
+    assert [line[1] for line in grid[1:]] == [
         "true world",
         "true world, other noise",
         "copy of the fact",
@@ -138,17 +129,14 @@ def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_p
     ]
     assert dict(zip(grid[0], grid[6], strict=True))["graph AP"] == "0.5"
     assert dict(zip(grid[0], grid[1], strict=True))["graph F1"] == "1"
-    assert set(still) <= set(names)
-    told = list(results_page._ignoring(rows, tmp_path))
-    assert [text[:11] for text in told] == ["1 of 3 runs", "0 of 3 runs"]
-    assert "the same probe reads them was measured in 0 of these runs" in told[1]
+    assert [line[2] for line in grid[6:]] == ["", "3"], "yardsticks are no runs"
+    assert results_page.ignoring(rows, tmp_path) == (1, 0, 3)
 
 
 def test_runs_among_other_references_are_not_compared():
     row = made("ae", 1, 90.0, 1.0)
     few = replace(row, scores={"ranking": {"1": {"hits": 90.0, "references": 1000}}})
     assert (row.comparable, few.comparable) == (True, False)
-    assert len(knowledge_section([row, few], "w", ROOT)[2]) == 2
 
 
 def test_draws_of_the_mechanisms_stand_apart_with_the_ceilings_of_the_same_draws():
@@ -162,35 +150,36 @@ def test_draws_of_the_mechanisms_stand_apart_with_the_ceilings_of_the_same_draws
 
     rows = [drawn(0, 10.0, 40.0), drawn(1, 30.0, 60.0)]
     assert [row.comparable for row in rows] == [True, False]
-    assert draws_section(rows[:1]) is None
-    _, _, (head, world, model) = draws_section(rows)
-    assert dict(zip(head, world, strict=True))["CF-H@1"] == "50 +- 10"
-    assert dict(zip(head, world, strict=True))["graph F1"] == "1 +- 0"
-    assert dict(zip(head, model, strict=True))["H@1 after 1"] == "20 +- 10"
+    (_, *top), (_, *below) = (
+        pivot(results_page.ceilings(rows)),
+        pivot(score for row in rows for score in row.tidy(("H@1 after 1",))),
+    )
+    head = pivot(results_page.ceilings(rows))[0]
+    found = dict(zip(head, top[0], strict=True))
+    assert (found["CF-H@1"], found["graph F1"], found["runs"]) == ("50 +- 10", "1 +- 0", "2")
+    assert below[0][3] == "20 +- 10"
 
 
 def test_a_missing_score_is_no_number():
     assert made("ae", 1, 1.0, 1.0).value("planning success") != pytest.approx(0.0)
 
 
-def test_option_figures_have_a_mark_per_seed_and_a_row_per_value(tmp_path):
-    pytest.importorskip("matplotlib")
+def test_options_have_a_row_per_value_and_the_dynamics_track_its_ceiling(tmp_path):
     rows = [
         replace(made(model, seed, 10.0 * seed, 0.0), options={"movement": value})
         for model in ("ae", "gnn")
         for value in ("static", "dynamic")
         for seed in (1, 2, 3)
     ]
-    skewness, movement = OPTION_FIGURES
-    assert not skewness.rows(rows)
-    assert not movement.rows(rows[:3])  # one value compares nothing
-    _, _, grid = option_section(rows, movement, tmp_path)
+    grid = pivot(results_page.over_options(rows, tmp_path))
     assert [line[:4] for line in grid[1:3]] == [
-        ["static", "ae L, 1 epochs", "3", "20 +- 8.2"],
-        ["static", "gnn L, 1 epochs", "3", "20 +- 8.2"],
+        ["w, movement=dynamic", "ae L, 1 epochs", "3", "20 +- 8.2"],
+        ["w, movement=dynamic", "gnn L, 1 epochs", "3", "20 +- 8.2"],
     ]
-    write_option_figures(tmp_path / "page.md", rows)
-    assert [path.name for path in (tmp_path / "images").iterdir()] == ["world_models_26.svg"]
+    stored = pivot(results_page.dynamics(RESULTS / "dynamics"))
+    true = [line for line in stored if line[1] == "true graph"]
+    assert len(true) > 5
+    assert all(line[3].startswith("1") for line in true)
 
 
 def test_tables_have_one_draw_of_the_mechanisms():

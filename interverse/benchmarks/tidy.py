@@ -1,0 +1,92 @@
+"""Numbers of papers as data: one row a number, one pivot, for every table of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from interverse.core.files import atomic
+from interverse.reports.sections import Grid
+
+BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One number of one run.
+
+    Attributes:
+        where: the world, task or split.
+        who: the model, agent or curriculum.
+        what: the column: a metric, with its horizon or protocol where it has one.
+        value: the number; NaN says that the run has none.
+        run: what tells runs apart; empty for yardsticks, which are no runs.
+    """
+
+    where: str
+    who: str
+    what: str
+    value: float
+    run: str = ""
+
+
+def pivot(scores: Iterable[Score], digits: int = 3) -> Grid:
+    """Returns a row per place and name, a column per metric: mean and deviation over runs.
+
+    >>> made = [Score(where="w", who="m", what="H@1", value=v, run=str(v)) for v in (1.0, 3.0)]
+    >>> pivot(made)
+    [['where', 'who', 'runs', 'H@1'], ['w', 'm', '2', '2 +- 1']]
+    """
+    held: dict[tuple[str, str], dict[str, list[float]]] = {}
+    runs: dict[tuple[str, str], set[str]] = {}
+    columns: dict[str, None] = {}
+    for score in scores:
+        key = score.where, score.who
+        held.setdefault(key, {}).setdefault(score.what, []).append(score.value)
+        runs.setdefault(key, set()).update([score.run] if score.run else [])
+        columns[score.what] = None
+    grid = [["where", "who", "runs", *columns]]
+    for (where, who), values in held.items():
+        cells = [mean_text(values.get(name, ()), digits) for name in columns]
+        grid.append([where, who, str(len(runs[where, who]) or ""), *cells])
+    return grid
+
+
+def mean_text(values: Sequence[float], digits: int = 3) -> str:
+    """Returns mean and deviation of the finite values, as text.
+
+    >>> mean_text([1.0, 2.0, float("nan")]), mean_text([])
+    ('1.5 +- 0.5', '')
+    """
+    kept = np.array([value for value in values if np.isfinite(value)])
+    if not len(kept):
+        return ""
+    spread = f" +- {kept.std().round(9):.2g}" if len(kept) > 1 else ""
+    return f"{kept.mean():.{digits}g}{spread}"
+
+
+def markdown(grid: Grid) -> str:
+    """Returns a grid, whose first row is its head, as a Markdown table."""
+    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in grid]
+    rule = "|".join(["---"] * len(grid[0]))
+    return "\n".join([f"| {lines[0]} |", f"|{rule}|", *(f"| {line} |" for line in lines[1:])])
+
+
+def with_table(page: Path, table: str) -> str:
+    """Returns a page's text with a table between its two marks."""
+    text = page.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    _, found, tail = rest.partition(END)
+    if not found:
+        raise ValueError(f"{page} lacks the marks {BEGIN} and {END}")
+    return f"{head}{BEGIN}\n\n{table}\n\n{END}{tail}"
+
+
+def write_table(page: Path, table: str) -> None:
+    """Writes a table between a page's two marks."""
+    atomic.write_text(page, with_table(page, table))
