@@ -354,11 +354,13 @@ def main(arguments: Iterable[str]) -> int:
 
 _HEAD = """# Causal Triplet on generated rooms: every table
 
-Accuracy at the epoch that is best on validation, mean and deviation (of the seeds as a population) over seeds; chance is .14,
-the published number stands in brackets. A claim is confirmed or contradicted by a paired t-test over at least ten seeds,
-corrected by Holm's rule: for all claims below a table together, for the regularisers at their chosen weights, and for all points
-of the sweeps. Else it is open, or had too few seeds. Intervals are those of each claim alone. T-MEX is left out: no text with
-its definition was found. Figure 13 needs GroupViT's weights, which no package carries.
+Accuracy at the epoch that is best on validation, mean and deviation (of the seeds as a
+population) over seeds; chance is .14, the published number stands in brackets. A claim is
+confirmed or contradicted by a paired t-test over at least ten seeds, corrected by Holm's rule:
+for all claims below a table together, for the regularisers at their chosen weights, and for all
+points of the sweeps. Else it is open, or had too few seeds. Intervals are those of each claim
+alone. T-MEX is left out: no text with its definition was found. Figure 13 needs GroupViT's
+weights, which no package carries.
 """
 
 if __name__ == "__main__":
