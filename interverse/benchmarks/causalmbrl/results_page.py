@@ -48,8 +48,8 @@ _PATHS = {
     **{f"closed {k}": ("planning", k, "closed", "success") for k in ("1", "5", "10")},
 }
 _PLANNING = ("H@1 after 1", "H@1 after 10", *(n for n in _PATHS if n[:4] in ("open", "clos")))
-_CAUSES = ("H@1 after 1", "H@1 after 5", "planning success", "CF-H@1", "effect error")
-_CAUSES += ("graph AP", "graph F1", "graph SHD")
+_KNOWN = ("CF-H@1", "effect error", "graph AP", "graph F1", "graph SHD")
+_CAUSES = ("H@1 after 1", "H@1 after 5", "planning success", *_KNOWN)
 _OPTIONS = ("H@1 after 1", "H@1 after 1, published rule", "planning success")
 _BESIDE = ("CF-H@1", "graph AP", "planning success", "closed 10")
 _SHORT = {
@@ -198,7 +198,7 @@ def table_sections(folder: Path) -> Iterator[Section]:
 
 def causes(rows: Sequence[ResultRow], yardsticks: Path) -> list[Score]:
     """Returns prediction beside what models know of causes, after each world's yardsticks."""
-    out = []
+    out: list[Score] = []
     for world in sorted({row.world for row in rows}):
         for name, values in yardstick_values(yardsticks, world):
             for what in _CAUSES:
@@ -225,7 +225,7 @@ def ceilings(rows: Sequence[ResultRow]) -> list[Score]:
 
 def over_options(rows: Sequence[ResultRow], yardsticks: Path) -> list[Score]:
     """Returns scores by the value of an option of the world; unchanged pictures come first."""
-    out = []
+    out: list[Score] = []
     for row in sorted(rows, key=lambda r: (r.world, sorted(r.options.items()), r.label)):
         where = ", ".join([row.world, *(f"{k}={v}" for k, v in row.options.items())])
         path = yardstick_file(yardsticks, row.world, row.options)
