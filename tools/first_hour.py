@@ -167,12 +167,12 @@ def kill_once(words: list[str], home: Path, out: Path) -> None:
     """Starts a training and kills it after its first checkpoint."""
     process = subprocess.Popen(words, cwd=home, env=clean_environment(), stderr=subprocess.DEVNULL)
     try:
-        _wait(lambda: (out / "checkpoint" / "state.json").exists(), process, "a checkpoint")
+        _wait(lambda: any(out.glob("checkpoint/generation-*.json")), process, "a checkpoint")
+        assert process.poll() is None, "the training was over before it could be killed"
         process.send_signal(signal.SIGKILL)
     finally:
         process.kill()
         process.wait()
-    assert not (out / "policy").exists(), "the training was over before it could be killed"
 
 
 def look(words: list[str], home: Path) -> None:

@@ -71,8 +71,8 @@ def _verb(line: str) -> str:
 SCORES = ("results.parquet", "index.json")
 SWEPT = ("o/results.parquet", "o/cells/*/policy/*", "o/cells/*/scores/results.parquet")
 TRAIN = _verb(
-    "train --task trifinger/reaching-v1 --out OUT --steps 512 --num-envs 2 --checkpoint-every 256"
-    " --option max_steps=20"
+    "train --task trifinger/reaching-v1 --algorithm sb3_ppo --out OUT --steps 512 --num-envs 2"
+    " --checkpoint-every 256 --option max_steps=20"
 )
 DEVICE = _verb(
     "train --task trifinger/pushing-v1 --device cpu --out OUT --steps 3200 --num-envs 8 --option"
@@ -100,7 +100,7 @@ CASES = {
         code=COLLECT.format(images=False, workers=2, cluster="'local'"), files=("data.h5",)
     ),
     "train": KillCase(code=TRAIN, files=("o/policy/*", "o/evaluation.parquet")),
-    "train, worlds on a device": KillCase(code=DEVICE, files=("o/policy/*", "o/*.safetensors")),
+    "train, worlds on a device": KillCase(code=DEVICE, files=("o/policy/*",)),
     "fit": KillCase(code=FIT, files=("o/*.json", "o/training/seed-1/*", "o/data/*")),
     "reproduce": KillCase(code=REPRODUCE, files=("o/summary.md", "o/runs/*/scores.json")),
     "sweep": KillCase(code=_verb("sweep FOLDER/sweep.yaml --out OUT"), files=SWEPT),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from numbers import Real
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Protocol, cast
 
 import gymnasium as gym
 import tyro
@@ -18,9 +20,8 @@ from interverse._version import __version__
 from interverse.actors.words import training_curriculum
 from interverse.agents import AGENTS, check_agent, presets
 from interverse.agents.hyper_checks import check_hyper
-from interverse.agents.presets import Hyper, Preset, preset, tracked
+from interverse.agents.presets import Hyper, Preset, preset
 from interverse.agents.sb3 import WorldVecEnv, export
-from interverse.core.code import claim_run
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
@@ -29,8 +30,9 @@ from interverse.core.errors import (
     explain,
     missing_extra,
 )
-from interverse.core.files.atomic import alone_in, quiet_threads, storage
+from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.files.json_text import plain
+from interverse.core.run import Display, Run
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
@@ -45,11 +47,12 @@ try:
     import torch
     from stable_baselines3 import HerReplayBuffer
     from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.logger import configure
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.logger import KVWriter, Logger
     from stable_baselines3.common.noise import NormalActionNoise
     from stable_baselines3.common.policies import ActorCriticPolicy
 
-    from interverse.agents.loop import Learning, Watcher
+    from interverse.agents import training_state
 except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 
@@ -138,30 +141,99 @@ class SharedTrunk(ActorCriticPolicy):
         self.mlp_extractor.value_net = self.mlp_extractor.policy_net
 
 
+class Watcher(Protocol):
+    """Something that looks at a run when it starts and before each checkpoint is written."""
+
+    def started(self, steps: int) -> None:
+        """Hears after how many steps the run begins or goes on."""
+
+    def reached(self, policy: ExportedPolicy, steps: int) -> None:
+        """Hears of the policy after so many steps."""
+
+
 def train(config: Train, *, watcher: Watcher | None = None, progress: bool = False) -> Path:
     """Trains and returns the folder of the exported policy."""
     if note := space_note(config.space):
         Console(stderr=True).print(note, soft_wrap=True)
-    threads = torch.get_num_threads()
+    steps, threads = cast(int, config.steps), torch.get_num_threads()
     torch.set_num_threads(config.threads)
-    env = make_env(config)
-    try:
+    with ExitStack() as stack:
+        stack.callback(torch.set_num_threads, threads)
+        env = make_env(config)
+        stack.callback(env.close)
         model, record = make_model(config, env), run_record(config, env)
-        with alone_in(config.out), storage(config.out), quiet_threads():
-            claimed = {**record, "code": own_code(config.task, world_options(config))}
-            claim_run(config.out, claimed, allow_other_code=config.allow_other_code)
-            with tracked(config.wandb, config.out, record), _logged(model, config.out):
-                learning = Learning(model, env, config.out, config.checkpoint_every)
-                title = f"{config.algorithm} {config.task}" if progress else None
-                learning.run(
-                    cast(int, config.steps), lambda: _policy(record, model), watcher, title
-                )
-                policy, folder = _policy(record, model), config.out / POLICY_FOLDER
-                # Where nothing was learned the files stay: results are tied to their bytes.
-                return folder if _holds(folder, policy) else policy.save(folder)
-    finally:
-        env.close()
-        torch.set_num_threads(threads)
+        run = Run(
+            config.out,
+            {**record, "code": own_code(config.task, world_options(config))},
+            title=f"{config.algorithm} {config.task}",
+            total=steps,
+            display=stack.enter_context(Display(show=progress)),
+            wandb=config.wandb,
+            allow_other_code=config.allow_other_code,
+        )
+        stack.enter_context(run)
+        model.set_logger(Logger(None, [_Curves(run)]))
+        held, folder = run.resume(), config.out / POLICY_FOLDER
+        # The step that the next regular checkpoint comes after: a stop in between moves none.
+        until = None if held is None else training_state.restore(model, env, held)
+
+        def state(until: int | None = None) -> Checkpoint:
+            policy = _policy(record, model)
+            # Where nothing was learned the files stay: results are tied to their bytes.
+            if not _holds(folder, policy):
+                policy.save(folder)
+            return training_state.checkpoint(model, env, until)
+
+        if watcher is not None:
+            watcher.started(model.num_timesteps)
+        while model.num_timesteps < steps:
+            done = model.num_timesteps
+            end = until or min(done + config.checkpoint_every, steps)
+            pace = _Pace(run, partial(state, end))
+            model.learn(end - done, callback=pace, reset_num_timesteps=done == 0)
+            if watcher is not None:  # before the checkpoint: a kill in between repeats it
+                watcher.reached(_policy(record, model), model.num_timesteps)
+            until = None
+            run.save(state())
+        if not _holds(folder, _policy(record, model)):
+            _policy(record, model).save(folder)
+        return folder
+
+
+class _Pace(BaseCallback):
+    """Shows steps and returns while a model learns, and keeps or ends the run between batches."""
+
+    def __init__(self, run: Run, state: Callable[[], Checkpoint]) -> None:
+        super().__init__()
+        self._run, self._state = run, state
+
+    def _on_rollout_start(self) -> None:
+        # Model and worlds are at rest here, and nowhere else.
+        self._run.keep(self.num_timesteps, self._state)
+
+    def _on_step(self) -> bool:
+        recent: Any = self.model.ep_info_buffer or ()
+        returns = [episode["r"] for episode in recent]
+        mean = f"return {sum(returns) / len(returns):.4g}" if returns else None
+        self._run.show(self.num_timesteps, mean)
+        return True
+
+
+class _Curves(KVWriter):
+    """Writes what a model logs as the run's curves."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def write(
+        self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
+    ) -> None:
+        """Writes the numbers among the values."""
+        kept = {n: v for n, v in key_values.items() if "tensorboard" not in key_excluded[n]}
+        self._run.log(step, {n: float(v) for n, v in kept.items() if isinstance(v, Real)})
+
+    def close(self) -> None:
+        """Does nothing: the run ends its curves."""
 
 
 def _holds(folder: Path, policy: ExportedPolicy) -> bool:
@@ -172,17 +244,6 @@ def _holds(folder: Path, policy: ExportedPolicy) -> bool:
         return False
     same = saved.card.trained.get("steps") == policy.card.trained.get("steps")
     return same and all(torch.equal(saved.weights[k], policy.weights[k]) for k in policy.weights)
-
-
-@contextmanager
-def _logged(model: BaseAlgorithm, folder: Path) -> Iterator[None]:
-    """Writes what a model logs for TensorBoard."""
-    logger = configure(str(folder / "tensorboard"), ["tensorboard"])
-    model.set_logger(logger)
-    try:
-        yield
-    finally:
-        logger.close()  # its writer is a thread
 
 
 def world_options(config: Train) -> dict[str, Any]:

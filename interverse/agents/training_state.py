@@ -1,119 +1,79 @@
-"""Checkpoints of a training run: all it needs to go on as if it had never stopped.
+"""What a training with Stable-Baselines3 needs to go on as if it had never stopped.
 
 Weights, optimisers, counters, every random state, the replay buffer and the worlds themselves, as
-safetensors, npz and JSON: nothing is pickled, so nothing in a checkpoint can run code.
+the tensors and the record of a checkpoint: nothing is pickled.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import shutil
 from collections import deque
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from interverse.agents.sb3 import WorldVecEnv
 from interverse.core.errors import FileFormatError, explain
-from interverse.core.files.atomic import storage
-from interverse.core.files.json_text import read_json_object
-from interverse.core.files.tensor_files import read_safetensors
-from interverse.core.files.zip_archive import read_npz
+from interverse.core.files.checkpoints import Checkpoint
 from interverse.envs import Snapshot
 
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 _HINDSIGHT = ("ep_start", "ep_length")  # of each transition in a hindsight buffer
-_LOOSE = "loose|"
+_LOOSE, _ARRAY, _WORLDS = "loose|", "array|", "worlds"  # in the names of tensors
 _COUNTERS = ("num_timesteps", "_n_updates", "_episode_num")
 
 
-def save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path, until: int | None) -> None:
-    """Writes a checkpoint beside the old one, then puts it in its place.
+def checkpoint(model: BaseAlgorithm, env: WorldVecEnv, until: int | None) -> Checkpoint:
+    """Returns all that the rest of a run depends on.
 
     Args:
         model: what learns.
         env: its worlds.
-        folder: of the checkpoint.
         until: the step of the next regular checkpoint, where this one stands in between.
     """
-    partial = folder.with_name(folder.name + ".partial")
-    try:
-        with storage(folder):
-            _save(model, env, folder, until)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _save(model: BaseAlgorithm, env: WorldVecEnv, folder: Path, until: int | None) -> None:
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
     tensors, plain = _split(model.get_parameters())
     tensors |= {f"{_LOOSE}{k}": v.detach().clone() for k, v in _loose_tensors(model).items()}
     tensors["rng/torch"] = torch.get_rng_state()
-    save_file(tensors, partial / "model.safetensors")
-    (partial / "worlds.npz").write_bytes(env.venv.unwrapped.snapshot().to_bytes())
-    np.savez(partial / "arrays.npz", allow_pickle=False, **_arrays(model, env))
+    arrays = {**_arrays(model, env), _WORLDS: np.frombuffer(_worlds(env).to_bytes(), np.uint8)}
+    tensors |= {_ARRAY + name: torch.tensor(np.asarray(rows)) for name, rows in arrays.items()}
     counters = {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)}
-    state: dict[str, Any] = {"counters": counters, "plain": plain, "random": _random_states(model)}
-    state["until"] = until
-    (partial / "state.json").write_text(json.dumps(state))
-    old = folder.with_name(folder.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        os.replace(folder, old)
-    os.replace(partial, folder)
-    shutil.rmtree(old, ignore_errors=True)
+    record = {"counters": counters, "plain": plain, "random": _random_states(model), "until": until}
+    return Checkpoint(step=model.num_timesteps, record=record, tensors=tensors)
 
 
-def find(folder: Path) -> Path | None:
-    """Returns the newest whole checkpoint, also when a run died between two renames."""
-    for candidate in (folder, folder.with_name(folder.name + ".old")):
-        if (candidate / "state.json").exists():
-            return candidate
-    return None
-
-
-def load(model: BaseAlgorithm, env: WorldVecEnv, folder: Path) -> int | None:
+def restore(model: BaseAlgorithm, env: WorldVecEnv, held: Checkpoint) -> int | None:
     """Puts a checkpoint into a freshly made model and its worlds; returns its `until`."""
-    try:
-        tensors = read_safetensors(folder / "model.safetensors")
-        state = read_json_object(folder / "state.json")
-        arrays = read_npz(folder / "arrays.npz")
-        snapshot = Snapshot.from_bytes((folder / "worlds.npz").read_bytes())
-    except (OSError, ValueError, KeyError) as error:
-        raise _torn(folder, error) from error
+    tensors, state = dict(held.tensors), held.record
+    arrays = {name: tensors.pop(name) for name in tuple(tensors) if name.startswith(_ARRAY)}
+    rows = {name.removeprefix(_ARRAY): part.numpy() for name, part in arrays.items()}
     try:
         rng = tensors.pop("rng/torch")
         for name, tensor in _loose_tensors(model).items():
             tensor.data.copy_(tensors.pop(_LOOSE + name))  # in place: its optimiser holds it
         model.set_parameters(_join(tensors, state["plain"]), exact_match=True)
         env.reset()
-        env.venv.unwrapped.restore(snapshot)
-        _restore_arrays(model, env, arrays)
+        env.venv.unwrapped.restore(Snapshot.from_bytes(rows.pop(_WORLDS).tobytes()))
+        _restore_arrays(model, env, rows)
         model.__dict__.update(state["counters"])
         torch.set_rng_state(rng)
         _restore_random(model, state["random"])
     except KeyError as error:
-        raise _torn(folder, f"{error} is missing") from error
+        raise FileFormatError(
+            explain(
+                f"the run's checkpoint is torn: {error} is missing",
+                fix="Delete the folder to start the run afresh",
+            )
+        ) from error
     until = state.get("until")
     return until if isinstance(until, int) else None
 
 
-def _torn(folder: Path, problem: object) -> FileFormatError:
-    return FileFormatError(
-        explain(
-            f"the checkpoint in {folder} is torn: {problem}",
-            fix="Delete the folder to start the run afresh",
-        )
-    )
+def _worlds(env: WorldVecEnv) -> Snapshot:
+    found: Snapshot = env.venv.unwrapped.snapshot()
+    return found
 
 
 def _loose_tensors(model: Any) -> dict[str, torch.Tensor]:

@@ -11,23 +11,25 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from interverse.agents import loop
+import interverse as iv
 from interverse.agents.sb3 import WorldVecEnv
 from interverse.agents.train import Train, make_env, make_model, train
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.files.checkpoints import Checkpoints
+from interverse.core.run import CHECKPOINTS, Run
 from interverse.protocols.learning import TrainAndEvaluate, train_and_evaluate
 
 RUN = {"task": "tutorial/slider-v1", "num_envs": 4, "steps": 1024, "checkpoint_every": 600}
 
 
-def interrupt_after(monkeypatch, steps: int) -> None:
-    """Presses Ctrl-C in the middle of a batch."""
+def interrupt_after(monkeypatch, steps: int, number=signal.SIGINT) -> None:
+    """Presses Ctrl-C, or ends the process politely, in the middle of a batch."""
     inner, count = WorldVecEnv.step_wait, [0]
 
     def step_wait(self):
         count[0] += 1
         if count[0] == steps:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         return inner(self)
 
     monkeypatch.setattr(WorldVecEnv, "step_wait", step_wait)
@@ -42,13 +44,15 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(algorithm, tmp_path, monkeyp
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train_and_evaluate(TrainAndEvaluate(**settings, out=whole))
     with monkeypatch.context() as patch:
-        interrupt_after(patch, 70)
+        ended_by = signal.SIGTERM if algorithm == "sb3_ppo" else signal.SIGINT
+        interrupt_after(patch, 70, ended_by)
         with pytest.raises(KeyboardInterrupt):
             train_and_evaluate(TrainAndEvaluate(**settings, out=broken))
-    kept = (broken / "checkpoint" / "state.json").read_text()
-    assert (
-        '"num_timesteps": 384' in kept if algorithm == "sb3_ppo" else '"num_timesteps": 28' in kept
-    )
+    held = Checkpoints(broken / CHECKPOINTS).load()
+    assert held.step == held.record["counters"]["num_timesteps"]
+    assert held.step == (384 if algorithm == "sb3_ppo" else 28)
+    results = iv.evaluate(str(broken / "policy"), RUN["task"], "P0", episodes=1, max_steps=2)
+    assert len(results) == 1, "a run that was stopped can be evaluated"
     train_and_evaluate(TrainAndEvaluate(**settings, out=broken))
     mine, theirs = (load_file(f / "policy" / "policy.safetensors") for f in (whole, broken))
     assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
@@ -56,23 +60,9 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(algorithm, tmp_path, monkeyp
     assert names[0] == names[1]
 
 
-def test_the_second_interrupt_does_not_wait():
-    with loop._patient_interrupt() as stop:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop.is_set()
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_the_bar_moves_within_a_piece_and_shows_the_return(tmp_path, monkeypatch):
     shown = []
-
-    class Bar(loop.Progress):
-        def update(self, task, **fields):
-            shown.append((fields["completed"], fields["score"]))
-
-    monkeypatch.setattr(loop, "Progress", Bar)
+    monkeypatch.setattr(Run, "show", lambda self, step, text=None: shown.append((step, text)))
     options = {"max_steps": 10}
     train(Train(**RUN, out=tmp_path, algorithm="sac", options=options), progress=True)
     assert len({done for done, _ in shown}) == 256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,11 @@ from stable_baselines3 import PPO
 import interverse as iv
 from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.uniform import Uniform
-from interverse.agents import training_state
 from interverse.agents.sb3 import WorldVecEnv
 from interverse.agents.train import Train, make_env, make_model, train
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.files.checkpoints import Checkpoints
+from interverse.core.run import CHECKPOINTS, Run
 from interverse.protocols.measures import Metric
 from interverse.rollouts.exported import ExportedPolicy
 
@@ -52,17 +54,16 @@ SLOW = ("sac+her", "td3+her")  # the same loop as without relabelled goals
 def test_killed_and_resumed_equals_unbroken(run, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train(config(whole, **RUNS[run]))
-    saved, original = [], training_state.save
+    original = Run.save
 
-    def save_then_die(*args):
-        original(*args)
-        saved.append(args)
+    def save_then_die(self, checkpoint):
+        original(self, checkpoint)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training_state, "save", save_then_die)
+    monkeypatch.setattr(Run, "save", save_then_die)
     with pytest.raises(KeyboardInterrupt):
         train(config(broken, **RUNS[run]))
-    monkeypatch.setattr(training_state, "save", original)
+    monkeypatch.setattr(Run, "save", original)
     train(config(broken, **RUNS[run]))
     mine, theirs = weights(whole), weights(broken)
     assert mine.keys() == theirs.keys()
@@ -192,19 +193,19 @@ def test_a_folder_of_another_run_is_not_touched(tmp_path):
 
 def test_a_torn_checkpoint_says_so(tmp_path):
     train(config(tmp_path, steps=512))
-    file = tmp_path / "checkpoint" / "model.safetensors"
+    (file,) = (tmp_path / "checkpoint").glob("*.safetensors")
     file.write_bytes(file.read_bytes()[:50])
-    with pytest.raises(FileFormatError, match="is torn"):
+    with pytest.raises(FileFormatError, match=r"every checkpoint in .* is damaged"):
         train(config(tmp_path, steps=1024))
 
 
 def test_a_checkpoint_without_one_of_its_arrays_is_torn(tmp_path):
     train(config(tmp_path, steps=512, curriculum=2))
-    file = tmp_path / "checkpoint" / "arrays.npz"
-    with np.load(file) as held:
-        arrays = {name: rows for name, rows in held.items() if name != "curriculum/tried"}
-    assert len(arrays) == len(held.files) - 1
-    np.savez(file, **arrays)
+    checkpoints = Checkpoints(tmp_path / CHECKPOINTS)
+    held = checkpoints.load()
+    fewer = {n: part for n, part in held.tensors.items() if n != "array|curriculum/tried"}
+    assert len(fewer) == len(held.tensors) - 1
+    checkpoints.save(replace(held, tensors=fewer))
     with pytest.raises(FileFormatError, match="'tried' is missing"):
         train(config(tmp_path, steps=1024, curriculum=2))
 
