@@ -1,4 +1,4 @@
-"""What a training with Stable-Baselines3 needs to go on as if it had never stopped.
+"""Checkpoints of a training with Stable-Baselines3: it goes on as if it had never stopped.
 
 Weights, optimisers, counters, every random state, the replay buffer and the worlds themselves, as
 the tensors and the record of a checkpoint: nothing is pickled.

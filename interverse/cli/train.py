@@ -19,6 +19,7 @@ from interverse.cli import UsageError, parse_flags
 from interverse.cli.evaluate import parse_pairs, summary
 from interverse.cli.json_output import print_json
 from interverse.core.errors import (
+    InterverseError,
     InvalidValueError,
     UnknownNameError,
     explain,
@@ -76,14 +77,32 @@ def choose(words: Sequence[str]) -> tuple[type[Any], Trainer]:
         raise UsageError(unknown("value of --algorithm", algorithm, AGENTS))
     if {"--seed", "--seeds"} <= {word.partition("=")[0] for word in words}:
         raise InvalidValueError(explain("--seed and --seeds are both given", allowed="one of them"))
-    return command_of(AGENTS[algorithm or usual_algorithm(task)].tags[0]), train
+    algorithm = algorithm or usual_algorithm(task)
+    family = AGENTS[algorithm].tags[0]
+    if family == "states" and find_spec("stable_baselines3") is None:
+        raise missing_extra("stable-baselines3", "rl")  # its extra brings Torch too
+    for name in [word.partition("=")[0] for word in words if word.startswith("--")]:
+        if _has(family, name):
+            continue
+        others = [agent for one in _LEARN_FROM if _has(one, name) for agent in tagged(one)]
+        if others:
+            problem = f"{name} does not go with --algorithm {algorithm}"
+            raise UsageError(explain(problem, allowed=f"with {', '.join(others)}"))
+    return command_of(family), train
+
+
+def _has(family: str, flag: str) -> bool:
+    """Returns whether agents of a family have a flag; those that are not installed have none."""
+    try:
+        known = command_of(family).__dataclass_fields__
+    except InterverseError:
+        return False
+    return flag.removeprefix("--").removeprefix("no-").replace("-", "_") in {*known, "help"}
 
 
 @functools.cache
 def command_of(family: str) -> type[Any]:
     """Returns the settings of a family of agents as a command: with flags for what is no field."""
-    if family == "states" and find_spec("stable_baselines3") is None:
-        raise missing_extra("stable-baselines3", "rl")  # its extra brings Torch too
     kind: type[Any] = _family(family)[0]
     words, usual = tuple[str, ...], kind.__dataclass_fields__["algorithm"].default
     agents = "; ".join(f"{what}: {', '.join(tagged(name))}" for name, what in _LEARN_FROM.items())

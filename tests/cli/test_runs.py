@@ -23,6 +23,7 @@ def run(tmp_path_factory):
     """A run of a few steps, with options of its own."""
     out = tmp_path_factory.mktemp("runs") / "torques"
     words = ["train", "--task", "trifinger/reaching-v1", "--steps", "8", "--out", str(out)]
+    words += ["--algorithm", "sb3_ppo"]
     words += ["--option", *(f"{name}={json.dumps(value)}" for name, value in OPTIONS.items())]
     assert main([*words, "--num-envs", "2", "--evaluate-episodes", "0"]) == 0
     return out

@@ -92,7 +92,7 @@ def test_the_example_has_every_combination():
         ("seeds: [0, x]", "seeds is"),
         ("train: [steps]", "train is"),
         ("algorithms: [{algorithm: sb3_ppo, her: true}]", "her is on with algorithm sb3_ppo"),
-        ("algorithms: [sac_aug]\ncurricula: [1]", "unknown flag .num-envs"),
+        ("algorithms: [sac_aug]\ncurricula: [1]", "--num-envs does not go with"),
     ],
 )
 def test_a_mistake_in_the_file_is_one_line_before_any_work(tmp_path, capsys, line, told):

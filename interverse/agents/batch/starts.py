@@ -124,7 +124,7 @@ def check_drawn_at_start(curriculum: Curriculum) -> None:
                     f"{name} acts by the number of an episode or of a step, and on a device starts "
                     "of episodes are drawn beforehand",
                     allowed="actors that act at the start of every episode alike",
-                    fix="Leave out what stands after @, or train on the CPU",
+                    fix="Leave out what stands after @, or use --algorithm sb3_ppo",
                 )
             )
         if type(stage.actor).on_episode_end is not Actor.on_episode_end:
@@ -132,7 +132,7 @@ def check_drawn_at_start(curriculum: Curriculum) -> None:
                 explain(
                     f"{name} waits for how episodes end, and on a device starts of episodes are "
                     "drawn beforehand",
-                    fix="Choose another actor, or train on the CPU",
+                    fix="Choose another actor, or use --algorithm sb3_ppo",
                 )
             )
 

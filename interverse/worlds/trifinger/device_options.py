@@ -71,7 +71,7 @@ def check_device_options(options: TriFingerOptions, device: str) -> None:
         raise InvalidValueError(
             explain(
                 f"option {name} is {getattr(options, name)!r}, but {REFUSED[name]}",
-                fix="Leave it out, or train on the CPU",
+                fix="Leave it out, or use make_vec on the CPU or --algorithm sb3_ppo",
             )
         )
     contact_mode(options.contact, device, blocks=1)

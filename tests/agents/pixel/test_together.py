@@ -176,7 +176,7 @@ def test_seeds_on_the_command_line(tmp_path, capsys):
         (["--algorithm", "sac_aug", "--seeds", "0", "-1"], "got -1"),
         (
             ["--algorithm", "sb3_ppo", "--seeds", "0", "1"],
-            "unknown flag 'seeds'. Did you mean",
+            "--seeds does not go with --algorithm sb3_ppo",
         ),
     ],
     ids=str,
