@@ -207,7 +207,19 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
         raise UsageError(told[:500].rstrip(".") + ".") from None
 
 
-_LISTS = ("--actor", "--factors", "--hyper", "--metrics", "--option", "--seeds", "--to", "--twin")
+_PROTOCOL = re.compile(r"P\d+\w*(-P\d+)?$")
+_LISTS = (
+    "--actor",
+    "--factors",
+    "--hyper",
+    "--metrics",
+    "--option",
+    "--seeds",
+    "--starts",
+    "--to",
+    "--together",
+    "--twin",
+)
 
 
 def _merged(args: Sequence[str]) -> list[str]:
@@ -215,12 +227,20 @@ def _merged(args: Sequence[str]) -> list[str]:
 
     >>> _merged(["--option", "a=1", "--seed", "3", "--option", "b=2", "c=3"])
     ['--seed', '3', '--option', 'a=1', 'b=2', 'c=3']
+    >>> _merged(["runs/ppo", "--protocols", "P0", "P4-P6", "--json"])
+    ['runs/ppo', '--protocols', 'P0,P4-P6', '--json']
     """
     rest: list[str] = []
     lists: dict[str, list[str]] = {}
     into = rest
+    before = ""
     for word in args:
         name, equals, value = word.partition("=")
+        # `--protocols P0 P4` is "P0,P4": protocols are one flag of one value.
+        if before == "--protocols" and rest[-2:-1] == [before] and _PROTOCOL.match(word):
+            rest[-1] += f",{word}"
+            continue
+        before = name if name.startswith("--") else before
         if name in _LISTS:
             into = lists.setdefault(name, [])
             into += [value] if equals else []

@@ -118,6 +118,9 @@ class Demo:
     """Episodes of every policy per protocol."""
     seed: int = 0
     """The seed of everything."""
+    hero: Path | None = None
+    """Make the picture of the front page alone, as this PNG, and one for dark pages beside it:
+    which variable breaks a robot, by the scores and by do. Some five minutes."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
 
@@ -125,6 +128,15 @@ class Demo:
 def demo(config: Demo) -> Path:
     """Writes the page and says where it is."""
     console = Console(stderr=True)
+    if config.hero is not None:
+        from interverse.reports.hero import make_hero
+
+        files = make_hero(config.hero, seed=config.seed)
+        if config.json:
+            print_json({"page": files[0].resolve(), "left_out": []})
+        else:
+            Console().print("\n".join(map(str, files)), soft_wrap=True)
+        return files[0]
     config.out.mkdir(parents=True, exist_ok=True)
     sections = []
     for title, make_section in (

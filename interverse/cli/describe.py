@@ -1,4 +1,7 @@
-"""`interverse describe ID`: variables with their ranges, the graph, the options."""
+"""`interverse describe ID`: variables with their ranges, the graph, the options.
+
+By default it shows what has a training space A or a test space B, by object, in a screen.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ from interverse.scm.variable import Bounds
 
 _NUMBER = re.compile(r"\d+")
 _MOST_PAIRS = 10
+_SPACES = {"UnitQuaternion": "any rotation", "Choice": "a set"}
+_MOST_ENDS = 3  # intervals that a cell tells apart
 _WIDE = 120  # columns of a terminal that a table of variables needs
 
 
@@ -37,6 +42,10 @@ class Describe:
 
     id: Annotated[str, tyro.conf.Positional]
     """A registered id, such as chemistry/chain-v1; `interverse list` shows all."""
+    all: bool = False
+    """Show every variable with what it is, and the options of make."""
+    edges: bool = False
+    """Show the edges of the causal graph."""
     json: bool = False
     """Write one complete JSON document to standard output."""
     mermaid: bool = False
@@ -54,7 +63,7 @@ def describe(config: Describe) -> None:
         elif config.json:
             print_json(document(env))
         else:
-            Console().print(page(env))
+            Console().print(page(env, whole=config.all, edges=config.edges))
     finally:
         env.close()
 
@@ -110,8 +119,14 @@ def field_docs(kind: type[Any]) -> dict[str, str]:
     return out
 
 
-def page(env: Any) -> Group:
-    """Returns the page a person reads."""
+def page(env: Any, *, whole: bool = False, edges: bool = False) -> Group:
+    """Returns the page a person reads.
+
+    Args:
+        env: of the world.
+        whole: whether to show variables without spaces too, what each is, and the options.
+        edges: whether to show the edges of the graph.
+    """
     world = env.unwrapped.world
     head = Text.assemble(
         (env.unwrapped.driver.id, "bold cyan"), "\n", inspect.getdoc(type(world)) or "", "\n\n"
@@ -124,22 +139,90 @@ def page(env: Any) -> Group:
     ):
         head.append(f"{label:>9}  ", style="bold")
         head.append(f"{value}\n")
-    variables = env.unwrapped.variables
-    return Group(
-        Panel(head, expand=False),
-        _VariableTable(variables),
-        Text(""),
-        _graph_text(env.unwrapped.graph),
-        Text(""),
-        _option_table(type(world).options_type),
-    )
+    head.right_crop()  # the last line's end
+    variables, graph = env.unwrapped.variables, env.unwrapped.graph
+    parts: list[Any] = [Panel(head, expand=False)]
+    parts += [_VariableTable(variables) if whole else _SpaceTable(variables)]
+    parts += [Text(""), _graph_text(graph)] if edges else []
+    parts += [Text(""), _option_table(type(world).options_type)] if whole else []
+    more = "" if edges else f"causal graph of {graph.number_of_edges()} edges: --edges"
+    rest = sum(v.space_a is None and v.space_b is None for v in variables.values())
+    if not whole:
+        others = f"{rest} more variables and the " if rest else ""
+        more = f"{others}options of make: --all{'; ' * bool(more)}{more}"
+    return Group(*parts, Text(f"\n{more}", style="dim"))
 
 
 def _brief(space: Any) -> str:
     parts = getattr(space, "spaces", None)
     if parts is None:
-        return str(space)
+        ends = {*np.unique(space.low), *np.unique(space.high)} if hasattr(space, "low") else set()
+        bounded = len(ends) == 2 and np.isfinite(list(ends)).all()
+        within = f" in [{min(ends):g}, {max(ends):g}]" if bounded else ""
+        return f"{space.dtype}{list(space.shape)}{within}" if space.shape else str(space)
     return ", ".join(f"{key} {part.dtype}{list(part.shape)}" for key, part in parts.items())
+
+
+class _SpaceTable:
+    """The variables that have a space A or B, a line each, below the object they belong to."""
+
+    def __init__(self, variables: Mapping[str, Variable]) -> None:
+        self._objects: dict[str, dict[tuple[str, ...], list[Variable]]] = {}
+        for v in variables.values():
+            if v.space_a is None and v.space_b is None:
+                continue
+            first, _, rest = v.name.partition("/")
+            last = (rest or first).rpartition("/")[2]
+            unit = "" if v.unit == "1" else v.unit
+            cells = (
+                last if rest else _NUMBER.sub("#", last),
+                unit,
+                _span(v.space_a),
+                _span(v.space_b),
+            )
+            alike = self._objects.setdefault(_NUMBER.sub("#", first) if rest else "", {})
+            alike.setdefault(cells, []).append(v)
+
+    def __rich__(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        for column in ("variable", "default", "A: training", "B: test"):
+            table.add_column(column, overflow="fold", no_wrap=column != "default")
+        for first, rows in self._objects.items():
+            if first:
+                names = [v.name.partition("/")[0] for row in rows.values() for v in row]
+                table.add_row(Text(_joint_name(sorted(set(names))), style="bold"))
+            for (last, unit, a, b), group in rows.items():
+                defaults = {_number(v.default) for v in group}
+                default = defaults.pop() if len(defaults) == 1 else "varies"
+                inner = {v.name.partition("/")[2].rpartition("/")[0] for v in group} - {""}
+                # finger_{0..2} has upper, middle and lower links: one line for all of them
+                last = last if first else _joint_name([v.name for v in group])
+                last = f"{{{','.join(dict.fromkeys(_inner(group)))}}}/{last}" if inner else last
+                shown = f"{default} {unit}".strip()
+                table.add_row(Text("  " * bool(first) + last, style="green"), shown, a, b)
+        return table
+
+
+def _inner(group: list[Variable]) -> list[str]:
+    """Returns the parts of an object that variables belong to, such as upper and lower links."""
+    return [v.name.partition("/")[2].rpartition("/")[0] for v in group]
+
+
+def _span(space: Bounds | None) -> str:
+    """Returns a space in one short cell: components that are alike are told once."""
+    if not isinstance(space, Box):
+        return _SPACES.get(type(space).__name__, _range(space))
+    low, high = np.asarray(space.low), np.asarray(space.high)
+    left, right = "(" if space.open_low else "[", ")" if space.open_high else "]"
+    if low.ndim and (np.ptp(low) or np.ptp(high)):
+        if low.size > _MOST_ENDS:
+            return f"{low.size} intervals"
+        ends = zip(low.flat, high.flat, strict=True)
+        return "\n".join(
+            f"{a:.3g}" if a == b else f"{left}{a:.3g}, {b:.3g}{right}" for a, b in ends
+        )
+    times = f" x{low.size}" if low.size > 1 else ""
+    return f"{left}{low.flat[0]:.4g}, {high.flat[0]:.4g}{right}{times}"
 
 
 class _VariableTable:
@@ -216,7 +299,7 @@ def _number(value: Any) -> str:
     if array.ndim and array.size and np.all(array == array.flat[0]):
         return f"{array.flat[0]:g}" + (f" x{array.size}" if array.size > 1 else "")
     if array.size > 4:
-        return f"array{list(array.shape)}"
+        return f"{array.size} numbers"
     if array.ndim == 0:
         return f"{array:g}" if array.dtype.kind == "f" else str(array)
     return "(" + ", ".join(f"{x:.4g}" for x in array.ravel()) + ")"

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Container, Iterable
 from contextlib import redirect_stdout
-from dataclasses import MISSING, field, fields, make_dataclass
+from dataclasses import MISSING, field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -23,7 +23,10 @@ from interverse.core.files.json_text import parse_json
 from interverse.core.files.yaml_text import read_yaml
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.evaluate import evaluate as run
-from interverse.results import Results
+from interverse.results import Results, tables
+from interverse.results.labels import metric_label
+from interverse.results.schema import SCORES
+from interverse.results.text import TextTable
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
 from interverse.rollouts.shipped import SHIPPED, shipped_path
 from interverse.worlds.own_code import check_trusted
@@ -57,6 +60,7 @@ _OWN: tuple[tuple[str, Any, Any, str], ...] = (
 def _config() -> Any:
     """Returns the dataclass of the flags: the arguments of `evaluate`, with its words on each."""
     hints, told = get_type_hints(run), argument_help(run)
+    told["metrics"] += "; the table shows one primary metric and what is named here, or all"
     rows: list[tuple[str, Any, Any, str]] = []
     for name, given in inspect.signature(run).parameters.items():
         if given.kind is given.VAR_KEYWORD or name == "progress":
@@ -93,6 +97,9 @@ def evaluate(config: Any) -> Results:
     given = {item.name: getattr(config, item.name) for item in fields(config)}
     as_json, options = given.pop("json"), parse_pairs(given.pop("option"), given)
     del given["trust"]
+    # Scores that every table has need no computing: naming one shows it.
+    asked = given["metrics"]
+    given["metrics"] = tuple(name for name in asked if name not in (*SCORES, "all"))
     known = known_policy(given.pop("run") or config.policy, config.task)
     given |= {"policy": known.policy, "task": known.task}
     with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies
@@ -100,10 +107,23 @@ def evaluate(config: Any) -> Results:
     if as_json:
         print_json(summary(results))
     else:
-        Console().print(results.table())
+        Console().print(_shown(results, asked))
         if config.out is not None:
             Console().print(f"Results in {config.out}. Next: interverse report {config.out}")
     return results
+
+
+def _shown(results: Results, asked: tuple[str, ...]) -> TextTable:
+    """Returns the table for a terminal: one primary metric, whether solved, and what was asked."""
+    metrics = list(results.metrics)
+    if "all" not in asked:
+        wanted = [*tables.brief_metrics(results), *asked]
+        metrics = [name for name in metrics if name in wanted]
+    table = tables.scores(results, metrics=metrics).lifted()
+    rest = [name for name in results.metrics if name not in metrics]
+    more = f"; also measured: {', '.join(rest)} (--metrics NAME or all)" if rest else ""
+    header = tuple(metric_label(name) for name in table.header)
+    return replace(table, header=header, caption=table.caption + more)
 
 
 def known_policy(given: str, task: str | None) -> PolicyWorld:

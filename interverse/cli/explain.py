@@ -6,15 +6,21 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, final
 
+import numpy as np
 import tyro
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
 
 from interverse.cli.evaluate import check_once, flag_names, known_policy, parse_pairs
 from interverse.cli.json_output import print_json
+from interverse.reports import palette
 from interverse.reports.attribute import attribute
 from interverse.reports.attribution import Attribution
+from interverse.results.labels import metric_label
+from interverse.results.text import decimals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,11 @@ class Explain:
     """Of the episodes."""
     pairs: int = 4
     """How many of the costliest factors to combine two by two, so not 1; 0 for none."""
+    together: tuple[str, ...] = ()
+    """Factors to combine besides, their names joined by +, such as "floor+sky"."""
+    starts: tuple[str, ...] = ()
+    """Patterns of variables drawn from A for every episode, the same in each of its replays;
+    without them many worlds start every episode alike."""
     metric: str | None = None
     """Which score; success or return by default."""
     option: tuple[str, ...] = ()
@@ -63,6 +74,8 @@ def explain(config: Explain) -> Attribution:
             episodes=config.episodes,
             seed=config.seed,
             pairs=config.pairs,
+            together=[words.split("+") for words in config.together],
+            starts=config.starts,
             metric=config.metric,
             **known.with_options(parse_pairs(config.option, [*flag_names(config), "policy"])),
         )
@@ -72,11 +85,62 @@ def explain(config: Explain) -> Attribution:
         print_json(found.to_json())
     else:
         console = Console()
-        console.print(found.table())
-        console.print(found.verdict(), markup=False)
+        console.print(CostBars(found))
         for file in files:
             console.print(str(file), soft_wrap=True)
     return found
+
+
+@final
+class CostBars:
+    """The verdict, then what each factor costs as bars that fit the terminal."""
+
+    def __init__(self, found: Attribution) -> None:
+        self._found = found
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        found, free = self._found, self._found.free()
+        base, count = found.scores[()], len(found.scores[()])
+        yield Text(found.verdict(), style="bold")
+        mean = f"{np.nanmean(base):.3g}" if np.isfinite(base).any() else "unknown"
+        label = metric_label(found.metric).lower()
+        of = f"{found.task}, {count} episode{'s' * (count > 1)}, {label} {mean} as it is."
+        yield Text(f"{of} Lost when only this is changed:\n", style="dim")
+        if found.shows_no_loss:
+            return
+        keys: list[tuple[str, ...]] = [(n,) for n in found.by_cost() if n not in free]
+        keys += sorted(found.combined, key=lambda key: -found.cost(*key).value)
+        costs = {key: found.cost(*key) for key in keys}
+        names = {key: " + ".join(map(found.label, key)) for key in keys}
+        most = max((abs(c.value) for c in costs.values() if not np.isnan(c.value)), default=0.0)
+        digits = decimals(most)
+        told = {key: cost.shown(digits) for key, cost in costs.items()}
+        first = min(max(map(len, names.values()), default=0), options.max_width // 3)
+        room = options.max_width - first - max(map(len, told.values()), default=0) - 4
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(width=first, overflow="fold")
+        table.add_column(no_wrap=True)
+        for key, cost in costs.items():
+            share = abs(cost.value) / most if most and not np.isnan(cost.value) else 0.0
+            bar = _bar(share, max(4, min(room, 40)))
+            style = palette.TWIN if cost.value > 0 else "dim"
+            table.add_row(Text(names[key]), Text.assemble((bar, style), told[key]))
+        yield table
+        if free:
+            yield Text(f"\n{found.free_words()}")
+        if any(not np.isnan(cost.low) for cost in costs.values()):
+            yield Text("[..] 95% intervals over the same episodes with and without.", style="dim")
+
+
+def _bar(share: float, width: int) -> str:
+    """Returns a bar of block letters, to an eighth of a letter.
+
+    >>> _bar(0.5, 4), _bar(0.0, 4)
+    ('██ ', '')
+    """
+    eighths = round(8 * width * share)
+    bar = "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
+    return f"{bar} " if bar else ""
 
 
 def out_folder(config: Explain) -> Path | None:

@@ -1,4 +1,4 @@
-"""`interverse list`: every registered world, one line each."""
+"""`interverse list`: every registered world, by family."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ def listing(config: Listing) -> None:
 
     families: dict[str, list[str]] = {}
     for name in ids:
-        families.setdefault(name.partition("/")[0], []).append(name)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("family")
-    table.add_column("ids")
+        family, _, rest = name.partition("/")
+        families.setdefault(family, []).append(rest.removesuffix("-v1"))
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
     for family, members in families.items():
-        table.add_row(family, "\n".join(members))
+        table.add_row(f"{family}/", "  ".join(members))
     console = Console()
     console.print(table)
-    console.print(f"\n{len(ids)} worlds. `interverse describe {ids[0]}` says more.", style="dim")
+    first = next(name for name in ids if name.endswith("-v1"))
+    told = f"An id is family/name-v1: interverse describe {first}"
+    console.print(f"\n{len(ids)} worlds. {told}", style="dim", highlight=False)

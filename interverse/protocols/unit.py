@@ -167,6 +167,7 @@ def watch(unit: Unit, policy: PolicyLike, *, episode: int, most: int = 60) -> Wa
     frames: list[NDArray[np.uint8]] = []
 
     def look(world: World, step: int) -> None:
+        world.use_film_size()
         every = -(-world.max_steps // most)
         if step % every == 0 or step == world.max_steps:
             frames.append(np.asarray(world.render(0)))

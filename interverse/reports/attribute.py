@@ -9,16 +9,17 @@ needs variables with spaces, `do` and addressed noise, and so works in every wor
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.actors.actor import Moment, apply
+from interverse.actors.actor import Moment, apply, matching
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
+    check_name,
     check_whole,
     explain,
     unknown,
@@ -50,6 +51,8 @@ def attribute(
     episodes: int = 20,
     seed: int = 0,
     pairs: int = 4,
+    together: Sequence[Sequence[str]] = (),
+    starts: Sequence[str] = (),
     metric: str | None = None,
     **options: Any,
 ) -> Attribution:
@@ -67,6 +70,9 @@ def attribute(
         episodes: how many, each played once under every intervention.
         seed: of the episodes.
         pairs: how many of the costliest factors to combine two by two, so not 1; 0 for none.
+        together: names of factors to combine besides, two or more at a time.
+        starts: patterns of variables that are drawn from A for every episode, the same in each of
+            its replays; without them many worlds start every episode alike.
         metric: which score; by default the first of success and return that the world has.
         **options: options of the world, as for `make`.
 
@@ -85,6 +91,9 @@ def attribute(
     stage = _Replays(trained.policy, task, episodes, check_seed(seed), given)
     try:
         chosen = as_factors(factors, stage.variables)
+        groups = [_in_order(names, chosen) for names in together]
+        if starts:
+            stage.draw_starts(matching(stage.variables, list(starts)))
         stage.play(())
         for name, regions in chosen.items():
             stage.draw_and_play(name, regions)
@@ -92,9 +101,22 @@ def attribute(
         costliest = found.by_cost()[:pairs]
         for pair in itertools.combinations([n for n in chosen if n in costliest], 2):
             stage.play(pair)
+        for group in groups:
+            stage.play(group)
         return stage.attribution(chosen, found.metric)
     finally:
         stage.close()
+
+
+def _in_order(names: Sequence[str], factors: Factors) -> Condition:
+    """Returns the names of factors to combine, in the factors' own order."""
+    for name in names:
+        check_name("factor", name, factors)
+    if isinstance(names, str) or len(set(names)) < 2:
+        raise InvalidValueError(
+            explain(f"together has {names!r}", allowed="two or more names of factors")
+        )
+    return tuple(name for name in factors if name in names)
 
 
 @final
@@ -113,6 +135,7 @@ class _Replays:
         self._driver = self._venv.unwrapped.driver
         tell_engine(policy, engine_of(self._driver.world))
         self._drawn: dict[str, list[tuple[Drawn, NDArray[np.bool_]]]] = {}
+        self._starts: list[tuple[Drawn, NDArray[np.bool_]]] = []
         self._rows: dict[Condition, list[dict[str, Any]]] = {}
         self._venv.reset(seed=[seed] * self._count)
         check_task(policy, task, self._driver.world)
@@ -143,10 +166,20 @@ class _Replays:
             name: self.variables[name].domain if region == DOMAIN else region
             for name, region in regions.items()
         }
-        for numbers in self._blocks():
+        for block, numbers in enumerate(self._blocks()):
             self._start(numbers, {})
+            if self._starts:  # what is drawn must fit the start that it is set in
+                values, accepted = self._starts[block]
+                rows = np.flatnonzero(accepted)
+                apply(self._driver, {n: v[rows] for n, v in values.items()}, rows, check=False)
             held.append(_drawn_values(spaces, self._driver))
         self.play((factor,))
+
+    def draw_starts(self, variables: Sequence[str]) -> None:
+        """Draws from A what every episode starts with, in each of its replays."""
+        for numbers in self._blocks():
+            self._start(numbers, {})
+            self._starts.append(_drawn_values(dict.fromkeys(variables, "A"), self._driver, "start"))
 
     def play(self, condition: Condition) -> None:
         """Plays every episode under an intervention on these factors."""
@@ -154,6 +187,10 @@ class _Replays:
         for block, numbers in enumerate(self._blocks()):
             given: Drawn = {}
             refused: dict[int, str] = {}
+            if self._starts:
+                values, accepted = self._starts[block]
+                given |= values
+                refused |= dict.fromkeys(np.flatnonzero(~accepted).tolist(), "start refused")
             for factor in condition:
                 values, accepted = self._drawn[factor][block]
                 given |= values
@@ -205,7 +242,9 @@ class _Replays:
         )
 
 
-def _drawn_values(regions: Mapping[str, Any], driver: Any) -> tuple[Drawn, NDArray[np.bool_]]:
+def _drawn_values(
+    regions: Mapping[str, Any], driver: Any, address: str = "attribute"
+) -> tuple[Drawn, NDArray[np.bool_]]:
     """Returns the first values that each world accepts, and which worlds accepted some."""
     count = len(driver.steps)
     pending = np.arange(count)
@@ -213,7 +252,7 @@ def _drawn_values(regions: Mapping[str, Any], driver: Any) -> tuple[Drawn, NDArr
     accepted = np.zeros(count, dtype=bool)
     for attempt in range(ATTEMPTS):
         noise = Noise(driver.seeds[pending], driver.episodes[pending], driver.steps[pending])
-        moment = Moment(driver, pending, noise, "A_B", f"attribute/{attempt}")
+        moment = Moment(driver, pending, noise, "A_B", f"{address}/{attempt}")
         drawn = moment.draw_each(regions)
         refused = apply(driver, drawn, pending, check=False)
         fine = ~np.isin(pending, list(refused))

@@ -72,10 +72,10 @@ class Attribution:
             )
         return self._unrounded(self.scores[()] - self.scores[key])
 
-    def interaction(self, first: str, second: str) -> FloatArray:
-        """Returns (episode,) what two factors cost together beyond the sum of their costs."""
-        alone = self.costs(first) + self.costs(second)
-        return self._unrounded(self.costs(first, second) - alone)
+    def interaction(self, *names: str) -> FloatArray:
+        """Returns (episode,) what factors cost together beyond the sum of their costs."""
+        alone = np.sum([self.costs(name) for name in names], axis=0)
+        return self._unrounded(self.costs(*names) - alone)
 
     def _unrounded(self, differences: FloatArray) -> FloatArray:
         """Returns differences of scores, 0 where they are no more than rounding."""
@@ -91,6 +91,11 @@ class Attribution:
     def pairs(self) -> list[tuple[str, str]]:
         """The pairs of factors that were intervened on together."""
         return [(key[0], key[1]) for key in self.scores if len(key) == 2]
+
+    @property
+    def combined(self) -> list[Condition]:
+        """The factors that were intervened on together, two or more at a time."""
+        return [key for key in self.scores if len(key) > 1]
 
     @property
     def worst(self) -> str:
@@ -220,15 +225,16 @@ class Attribution:
         """Returns costs and interactions, the costliest factor first, pairs after them."""
         base = _mean_of_known(self.scores[()])
         singles = self.by_cost()
-        pairs = sorted(self.pairs, key=lambda pair: -self.cost(*pair).value)
+        combined = sorted(self.combined, key=lambda key: -self.cost(*key).value)
         rows: list[tuple[Cell, ...]] = [self._row((name,), base) for name in singles]
-        rows += [self._row(pair, base) for pair in pairs]
+        rows += [self._row(key, base) for key in combined]
         return TextTable(
             title=f"{self.task}, {self.metric} {base:.4g} as it is",
             header=("factor", "episodes", self.metric, "cost", "share", "interaction"),
             rows=tuple(rows),
             caption=f"cost = what the same episode loses under the intervention {self._interval}; "
-            "share of the score as it is; interaction = cost of the pair beyond the sum of the two",
+            "share of the score as it is; interaction = cost together beyond the sum of the costs "
+            "alone",
         )
 
     @property
@@ -243,7 +249,7 @@ class Attribution:
         cost = self.cost(*names)
         share = cost.value / base if base > 0 else np.nan
         both = Estimate(np.nan)
-        if len(names) == 2:
+        if len(names) > 1:
             both = self._t_interval(self.interaction(*names))
         known = int(np.sum(~np.isnan(costs)))
         key = tuple(name for name in self.factors if name in names)

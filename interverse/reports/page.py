@@ -48,7 +48,10 @@ _OVER: Mapping[Unit, str] = {
     "episode": "over episodes: other episodes of the same policy",
     "seed": "over seeds: other trainings of the same method",
 }
-_FOLDED = {"generalisation": "Share of the training score that is lost (E_G)"}
+_FOLDED = {
+    "costs": "The numbers, with what each group draws",
+    "generalisation": "Share of the training score that is lost (E_G)",
+}
 _PROVENANCE_SHOWN = ("command", "versions")
 
 
@@ -165,7 +168,7 @@ def _sections(
     """Returns the parts that these results have something to say in, the telling ones first."""
     over = unit_words(units(results.final(), unit), _OVER)
     protocols = len(results.final().protocols)
-    kept = brief_metrics(results, metric)
+    kept = tables.brief_metrics(results, metric)
     lost = tables.generalisation_errors(results, metric, unit=unit)
     scores = Section(
         title="Scores",
@@ -226,12 +229,6 @@ def _sections(
     return [*sections, _refusals_section(results)]
 
 
-def brief_metrics(results: Results, metric: str) -> list[str]:
-    """Returns the metrics a person reads first: the chosen one, and whether tasks were solved."""
-    beside = next((n for n in ("solved", "success") if n in results.metrics), metric)
-    return list(dict.fromkeys([metric, beside])) if metric in results.metrics else []
-
-
 def _film_section(
     results: Results, metric: str, target: Path, policies: Mapping[str, PolicyLike]
 ) -> Section:
@@ -265,7 +262,7 @@ def _costs_section(found: Explained) -> Section:
             for name, one in found.attributions.items()
         )
         + found.missing,
-        tables={
+        folded={
             f"costs-{number}" if several else "costs": one.text_table()
             for number, one in enumerate(found.attributions.values())
         },

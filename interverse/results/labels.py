@@ -9,9 +9,9 @@ _PARTS = {
 _PLAIN_PARTS = ("x", "y", "z", "w")
 _SHARES = ("success", "peak_success", "last20_legacy")
 _METRICS = {
-    "last20_fractional_success": "Fractional success, last 20 steps",
-    "last_fractional_success": "Fractional success, last step",
-    "mean_fractional_success": "Fractional success, episode mean",
+    "last20_fractional_success": "Fraction, last 20 steps",
+    "last_fractional_success": "Fraction at the end",
+    "mean_fractional_success": "Fraction, whole episode",
     "return": "Return",
 }
 
@@ -44,7 +44,7 @@ def metric_label(metric: str) -> str:
     """Returns a metric's name as an axis label or a table's head.
 
     >>> metric_label("last20_fractional_success"), metric_label("time_to_success")
-    ('Fractional success, last 20 steps', 'time to success')
+    ('Fraction, last 20 steps', 'time to success')
     """
     return _METRICS.get(metric, metric.replace("_", " "))
 

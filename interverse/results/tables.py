@@ -99,6 +99,17 @@ def scores(
     return TextTable(header=header, rows=tuple(rows), caption=caption)
 
 
+def brief_metrics(results: Results, metric: str | None = None) -> list[str]:
+    """Returns the metrics a person reads first: one primary metric, and whether tasks were solved.
+
+    A mean of .6 may hide that nothing was ever finished.
+    """
+    names = list(results.metrics)
+    first = metric or next(iter(names), "")
+    beside = next((name for name in ("solved", "success") if name in names), first)
+    return list(dict.fromkeys([first, beside])) if first in names else []
+
+
 def _by(unit: Unit, seeds: NDArray[np.int64]) -> str:
     """Returns what an interval is over, as comparisons have it: "episode", or "seed (5)"."""
     return unit if unit == "episode" else f"seed ({np.unique(seeds).size})"

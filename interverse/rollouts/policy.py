@@ -285,9 +285,14 @@ def engine_note(trained: Mapping[str, str], here: Mapping[str, str]) -> str:
     )
 
 
+_TOLD: set[str] = set()  # notes are said once in a process
+
+
 def tell_engine(policy: PolicyLike, here: Mapping[str, str]) -> None:
     """Says on standard error if a policy acts on another engine than it was trained on."""
-    if note := engine_note(training_engine(policy), here):
+    note = engine_note(training_engine(policy), here)
+    if note and note not in _TOLD:
+        _TOLD.add(note)
         Console(stderr=True).print(note, soft_wrap=True)
 
 

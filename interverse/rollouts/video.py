@@ -37,6 +37,7 @@ def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
     check_trusted("the episode", episode.id, episode.options)
     env = make(episode.id, render_mode="rgb_array", **episode.options)
     try:
+        env.world.use_film_size()
         _begin(env, episode)
         yield env.render()
         for step, action in enumerate(episode.actions):

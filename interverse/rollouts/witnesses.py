@@ -65,7 +65,7 @@ class WitnessBench:
         # Pictures cost the most: steps and interventions go without, `look` takes what it needs.
         self.observe, self.world.observe = self.world.observe, dict  # type: ignore[method-assign]
         if self.world.render_size == World.render_size:
-            self.world.render_size = _PICTURE  # type: ignore[misc]
+            self.world.render_size = _PICTURE
         self.evidence = Evidence() if evidence is None else evidence
         self.settable = frozenset(n for n, v in self.world.variables.items() if not v.read_only)
         self._everyone = np.arange(worlds)

@@ -147,6 +147,9 @@ class Score(NamedTuple):
     info_lasts: bool = False
 
 
+_FILM_SIZE = (720, 960)
+
+
 class World(ABC):
     """N copies of a causal system. Subclasses are final and set the attributes below."""
 
@@ -154,7 +157,7 @@ class World(ABC):
     # options under which cameras are observed, where the default ones observe none
     pixel_options: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     clips_actions: ClassVar[bool] = False  # whether actions outside the space are clipped
-    render_size: ClassVar[tuple[int, int]] = (240, 320)  # rows, columns of `render`
+    render_size: tuple[int, int] = (240, 320)  # rows, columns of `render`
     scene_variables: tuple[str, ...] = ()  # what builds the scene anew, and decides what is there
     reset_variables: ClassVar[tuple[str, ...]] = ()  # variables that `reset` takes as options
     start_variables: ClassVar[tuple[str, ...]] = ()  # variables that act where an episode starts
@@ -236,6 +239,16 @@ class World(ABC):
     @abstractmethod
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture (rows, columns, 3) of one world for people."""
+
+    def use_film_size(self) -> None:
+        """Makes pictures for people as large as a film's, where they may have any size."""
+        if self.render_size == World.render_size:
+            self.render_size = _FILM_SIZE
+
+    def follow_image_size(self, image_size: int) -> None:
+        """Makes pictures for people as wide as larger observations are, at 4 to 3."""
+        if image_size > self.render_size[1]:
+            self.render_size = (image_size * 3 // 4, image_size)
 
     @property
     def most_actions(self) -> int:

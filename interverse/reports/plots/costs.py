@@ -26,8 +26,8 @@ def costs(found: Attribution) -> Figure:
     """Returns the costs of factors and of pairs, the costliest on top; free ones in one line."""
     free = found.free()
     singles: list[tuple[str, ...]] = [(name,) for name in found.by_cost() if name not in free]
-    pairs = sorted(found.pairs, key=lambda pair: -found.cost(*pair).value)
-    parts = [part for part in (singles, [*map(tuple, pairs)]) if part]
+    pairs = sorted(found.combined, key=lambda pair: -found.cost(*pair).value)
+    parts = [part for part in (singles, pairs) if part]
     line = textwrap.fill(found.free_words(), _LINE_LETTERS)
     if not parts:
         return style.blank(line)

@@ -75,12 +75,12 @@ class ControlWorld(World):
         "distract",
         "dynamic",
     )
-    render_size: ClassVar[tuple[int, int]] = (240, 320)
 
     options: ControlOptions
 
     def __init__(self, num_worlds: int, options: ControlOptions) -> None:
         self.num_worlds, self.options = num_worlds, options
+        self.follow_image_size(max(options.size))
         textures = options.textures
         self._gallery = open_gallery(None if textures is None else os.fspath(textures))
         self.pictures = self._gallery.digest  # equal digests: the same numbers mean the same

@@ -26,6 +26,7 @@ from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene
 
 _ONE = np.arange(1)
 _GOAL_ALPHA = 0.3
+_FINE_SHADOWS = 8192  # for people: no teeth at the edges of shadows
 _QUICK_SHADOWS = 512  # texels along an edge: enough for pictures of 128 pixels
 _TYPES: Mapping[str, Any] = {"rgb": np.uint8, "depth": np.float32, "segmentation": np.int32}
 # Starts of fields that no picture shows.
@@ -60,6 +61,8 @@ class Photographer:
             model.vis.quality.shadowsize = _QUICK_SHADOWS
             model.vis.quality.offsamples = 0
             model.vis.global_.offwidth = model.vis.global_.offheight = 1
+        else:
+            model.vis.quality.shadowsize, model.vis.quality.offsamples = _FINE_SHADOWS, 8
         if not shadows:
             model.light_castshadow[:] = False
         self._engine: Engine = make_engine(Scene(model=model), num_worlds=1, threads=1)

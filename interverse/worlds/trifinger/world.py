@@ -93,6 +93,7 @@ class TriFinger(World):
 
     def __init__(self, *, num_worlds: int, options: TriFingerOptions) -> None:
         self.num_worlds = num_worlds
+        self.follow_image_size(options.image_size)
         self.task: Task = load_task(options.task)()
         self.task.draws_scenes = options.draw_scenes
         self.scene_variables = self.task.generators if self.task.varies else ()

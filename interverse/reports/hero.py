@@ -1,0 +1,260 @@
+"""The argument of the library in one picture: what scores seem to say, and what `do` says.
+
+One shipped policy. Above, six pictures of the same episode, one thing set in each. Below, scores in
+A and in B over all protocols, where variables move together, beside the same episodes replayed
+with one variable moved alone. `interverse demo --hero FILE` makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from interverse.core.files.atomic import make_folder
+from interverse.envs import make
+from interverse.metrics.generalisation import Gap
+from interverse.metrics.generalisation import gaps as compare_spaces
+from interverse.protocols.evaluate import evaluate
+from interverse.reports import palette
+from interverse.reports.attribute import attribute
+from interverse.reports.attribution import Attribution
+from interverse.reports.plots import style
+from interverse.results import Results
+from interverse.results.estimates import interval_rng
+from interverse.results.tables import space_labels
+from interverse.rollouts import rollout
+from interverse.rollouts.shipped import trained_policy
+
+POLICY, TASK, METRIC = "pushing_2", "trifinger/pushing-v1", "last_fractional_success"
+_STARTS = ("block_0/cylindrical_position", "goal_0/cylindrical_position")
+_FACTORS: Mapping[str, tuple[str, ...]] = {
+    "colour of the block": ("block_0/color",),
+    "colours of the fingers": ("finger_*/color",),
+    "masses of the fingers": ("finger_*/mass",),
+    "mass of the block": ("block_0/mass",),
+    "friction of the floor": ("floor/friction",),
+    "start of the block": ("block_0/cylindrical_position",),
+    "place of the goal": ("goal_0/cylindrical_position",),
+    "size of the block": ("block_0/size",),
+}
+_TOGETHER: Mapping[tuple[str, ...], str] = {
+    ("mass of the block", "friction of the floor"): "mass and friction together",
+    ("start of the block", "place of the goal"): "start and goal together",
+}
+_PROTOCOL_EPISODES = 24  # under each of P0 to P11
+_BLUE, _PINK, _SAND = [0.25, 0.42, 0.75], [0.93, 0.6, 0.85], [0.85, 0.62, 0.45]
+_PICTURES: Mapping[str, Mapping[str, Any]] = {
+    "as trained": {},
+    "all colours": {
+        "floor/color": [0.2, 0.3, 0.6],
+        "stage/color": [0.62, 0.75, 0.9],
+        "block_0/color": [0.1, 0.65, 0.3],
+        **{f"finger_0/{part}/color": _PINK for part in ("base", "upper", "middle", "lower")},
+        **{f"finger_1/{part}/color": _SAND for part in ("base", "upper", "middle", "lower")},
+        **{f"finger_2/{part}/color": _BLUE for part in ("base", "upper", "middle", "lower")},
+    },
+    "block of 90 g": {"block_0/mass": 0.09},
+    "goal at the rim": {"goal_0/cylindrical_position": [0.14, -1.9, 0.0325]},
+    "block of 9 cm": {"block_0/size": [0.09, 0.09, 0.09]},
+    "fingers start elsewhere": {"joint_positions": None},  # the middle of B
+}
+
+
+class Shot(NamedTuple):
+    """The end of an episode: what was set, the picture, the score."""
+
+    label: str
+    picture: NDArray[np.uint8]
+    score: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Hero:
+    """All that the picture shows."""
+
+    shots: Sequence[Shot]
+    scores: Mapping[str, Gap]  # by factor
+    found: Attribution
+    count: int  # episodes behind the scores
+
+
+def make_hero(path: Path, *, episodes: int = 200, seed: int = 0) -> list[Path]:
+    """Plays all of it and writes the picture, and beside it a form for dark pages.
+
+    Args:
+        path: of the PNG; the dark one's name ends in "-dark".
+        episodes: how many varied starts, each replayed under every intervention.
+        seed: of the episodes.
+    """
+    policy = trained_policy(POLICY)
+    results = evaluate(policy, TASK, "P0-P11", episodes=_PROTOCOL_EPISODES, seed=seed)
+    found = attribute(
+        policy,
+        TASK,
+        {name: list(patterns) for name, patterns in _FACTORS.items()},
+        episodes=episodes,
+        seed=seed,
+        pairs=0,
+        together=list(_TOGETHER),
+        starts=_STARTS,
+        metric=METRIC,
+    )
+    shots = [_shot(label, do, seed) for label, do in _PICTURES.items()]
+    hero = Hero(shots, _scores(results), found, int((~results.refused).sum()))
+    make_folder(path.parent)
+    dark = path.with_name(f"{path.stem}-dark{path.suffix}")
+    for file, is_dark in ((path, False), (dark, True)):
+        _write(draw_hero(hero, dark=is_dark), file)
+    return [path, dark]
+
+
+def _shot(label: str, do: Mapping[str, Any], seed: int) -> Shot:
+    """Returns the end of the policy's episode under an intervention at its start."""
+    env = make(TASK, skip_frame=3, render_mode="rgb_array")
+    try:
+        space: Any = env.variables["joint_positions"].space_b
+        middle = (np.asarray(space.low) + np.asarray(space.high)) / 2
+        given = {name: middle if value is None else value for name, value in do.items()}
+        episode = rollout(env, trained_policy(POLICY), seed=seed, do=given)
+        env.world.use_film_size()
+        picture = env.render()
+        return Shot(label, picture, float(np.ravel(episode.values["fractional_success"][-1])[0]))
+    finally:
+        env.close()
+
+
+def _scores(results: Results) -> dict[str, Gap]:
+    """Returns scores in A and in B by factor; the first variable of a factor stands for it."""
+    wanted = {name: patterns[0].replace("*/", "0/upper/") for name, patterns in _FACTORS.items()}
+    labels = {
+        name: space_labels(results.values(variable), results.about(variable))
+        for name, variable in wanted.items()
+    }
+    rng = interval_rng(f"hero|{METRIC}")
+    compared = compare_spaces(results.scores(METRIC), labels, rng=rng, alike=results.first_alike)
+    return {gap.variable: gap for gap in compared}
+
+
+@style.styled
+def draw_hero(hero: Hero, *, dark: bool = False) -> Figure:
+    """Returns the figure, on white or for dark pages."""
+    paper, ink = (palette.DARK_PAPER, palette.DARK_INK) if dark else ("white", palette.INK)
+    soft, twin = (palette.DARK_SOFT, palette.DARK_TWIN) if dark else (palette.SOFT, palette.TWIN)
+    figure = Figure(figsize=(16, 9.2), facecolor=paper)
+    figure.text(0.03, 0.935, "Which variable breaks this robot?", size=31, weight="bold", color=ink)
+    told = "One trained policy, one seed. Each picture is the same episode, one thing set by do( )."
+    figure.text(0.03, 0.897, told, size=14.5, color=soft)
+    width = 0.94 / len(hero.shots)
+    for place, shot in enumerate(hero.shots):
+        axes = figure.add_axes((0.03 + place * width, 0.6, width - 0.011, 0.245))
+        _draw_shot(axes, shot, ink, first=place == 0)
+    rows = [(name,) for name in hero.scores] + hero.found.combined
+    ends = [e for key in rows for e in (hero.found.cost(*key).high, hero.found.cost(*key).value)]
+    ends += [float(gap.loss.high) for gap in hero.scores.values()]
+    lowest = min(0.0, *(hero.found.cost(*key).low for key in rows), -0.01)
+    left = figure.add_axes((0.2, 0.065, 0.35, 0.41))
+    right = figure.add_axes((0.62, 0.065, 0.35, 0.41))
+    for axes in (left, right):
+        axes.set_facecolor(paper)
+        axes.set(xlim=(lowest, 1.12 * np.nanmax(ends)), ylim=(len(rows) - 0.4, -0.6))
+        axes.set_xticks([])
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False)
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+        axes.spines["left"].set(color=soft, position=("data", 0.0))
+    labels = [_TOGETHER.get(key) or " + ".join(key) for key in rows]
+    left.set_yticks(range(len(rows)), labels, size=13, color=ink)
+    right.set_yticks([])
+    for y, key in enumerate(rows):
+        gap = hero.scores.get(key[0]) if len(key) == 1 else None
+        if gap is not None:
+            value, ends_ = float(gap.loss.estimate), (float(gap.loss.low), float(gap.loss.high))
+            _bar(left, y, value, ends_, palette.FACT, ink)
+        cost = hero.found.cost(*key)
+        _bar(right, y, cost.value, (cost.low, cost.high), twin, ink, bold=True)
+    known = int(np.sum(~np.isnan(hero.found.scores[()])))
+    _head(left, "What the scores say", soft)
+    _head(right, "What do( ) says", twin)
+    small: dict[str, Any] = {"size": 11.5, "color": soft}
+    left.text(0, 1.02, f"score in A minus score in B, protocols P0 to P11, {hero.count} episodes",
+        transform=left.transAxes, **small)  # fmt: skip
+    right.text(0, 1.02, f"the same {known} episodes, only this moved from A to B",
+        transform=right.transAxes, **small)  # fmt: skip
+    figure.text(
+        0.03,
+        0.018,
+        f"{POLICY} comes with interverse; {TASK}. Score: fraction of the goal that the block fills "
+        "at the end. Bars are means, lines 95% intervals.",
+        size=11,
+        color=soft,
+    )
+    return figure
+
+
+def _draw_shot(axes: Axes, shot: Shot, ink: str, *, first: bool) -> None:
+    rows, columns = shot.picture.shape[:2]
+    cut = (columns - rows) // 2  # a square, the goal in its middle
+    axes.imshow(shot.picture[:, cut : columns - cut], interpolation="lanczos", aspect="auto")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    color = palette.GOOD if shot.score > 0.9 else palette.FAIR if shot.score > 0.3 else palette.BAD
+    axes.spines[:].set(edgecolor=color, linewidth=3, visible=True)
+    axes.set_title(
+        shot.label if first else f"do: {shot.label}", size=12.5, color=ink, pad=6, weight="normal"
+    )
+    axes.text(
+        0.97,
+        0.05,
+        f"{shot.score:.2f}",
+        transform=axes.transAxes,
+        ha="right",
+        va="bottom",
+        size=20,
+        weight="bold",
+        color="white",
+        bbox={"boxstyle": "round,pad=.25", "facecolor": color, "edgecolor": "none"},
+    )
+
+
+def _bar(
+    axes: Axes,
+    y: int,
+    value: float,
+    ends: tuple[float, float],
+    color: str,
+    ink: str,
+    *,
+    bold: bool = False,
+) -> None:
+    axes.barh(y, value, 0.62, color=color)
+    low, high = ends
+    if high - low > 0.004:
+        axes.plot([low, high], [y, y], color=ink, linewidth=1.3)
+    at = max(value, 0.0 if np.isnan(high) else high, 0.0)
+    weight = "bold" if bold else "normal"
+    axes.annotate(
+        f"{value:z.2f}", (at, y), (6, 0), textcoords="offset points", va="center", color=ink,
+        size=11.5, weight=weight)  # fmt: skip
+
+
+def _head(axes: Axes, text: str, color: str) -> None:
+    axes.set_title(text, loc="left", size=17, weight="bold", color=color, pad=24)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    """Writes a PNG of 256 colours, which is a third as large and looks the same."""
+    from PIL import Image  # comes with matplotlib
+
+    figure.set_dpi(100)
+    figure.savefig(path, dpi=100, facecolor=figure.get_facecolor())
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
