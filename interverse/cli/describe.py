@@ -194,18 +194,21 @@ class _SpaceTable:
             for (last, unit, a, b), group in rows.items():
                 defaults = {_number(v.default) for v in group}
                 default = defaults.pop() if len(defaults) == 1 else "varies"
-                inner = {v.name.partition("/")[2].rpartition("/")[0] for v in group} - {""}
-                # finger_{0..2} has upper, middle and lower links: one line for all of them
+                # finger_{0..2} has upper, middle and lower links: one line, as a pattern has it
+                links = {v.name.partition("/")[2].rpartition("/")[0] for v in group}
                 last = last if first else _joint_name([v.name for v in group])
-                last = f"{{{','.join(dict.fromkeys(_inner(group)))}}}/{last}" if inner else last
-                shown = f"{default} {unit}".strip()
+                last = f"{links.pop() if len(links) == 1 else '*'}/{last}".lstrip("/")
+                if "\n" in a:  # a line for each component, so for its default too
+                    units = unit.split(", ")
+                    values = np.ravel(np.asarray(group[0].default))
+                    shown = "\n".join(
+                        f"{value:.4g} {units[place % len(units)]}"
+                        for place, value in enumerate(values)
+                    )
+                else:
+                    shown = f"{default} {unit}".strip()
                 table.add_row(Text("  " * bool(first) + last, style="green"), shown, a, b)
         return table
-
-
-def _inner(group: list[Variable]) -> list[str]:
-    """Returns the parts of an object that variables belong to, such as upper and lower links."""
-    return [v.name.partition("/")[2].rpartition("/")[0] for v in group]
 
 
 def _span(space: Bounds | None) -> str:

@@ -22,7 +22,7 @@ _OWN = [name for name in WORLDS if WORLDS[name].target.startswith("interverse.")
 def test_the_readme_lists_every_world():
     text = (ROOT / "README.md").read_text()
     shown = {name for cell in re.findall(r"`([^`\n]*-v1)`", text) for name in expanded(cell)}
-    assert shown == set(_OWN), "README.md, table of the families: correct its ids"
+    assert shown == set(_OWN), "README.md, all ids: correct them"
 
 
 def test_the_worlds_page_has_a_section_per_family():

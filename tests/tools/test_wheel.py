@@ -74,7 +74,7 @@ def test_one_line_tries_it_without_installing(package, words, wheel, tmp_path):
     caches = {"PIPX_HOME": str(tmp_path / "pipx"), "UV_CACHE_DIR": str(tmp_path / "uv")}
     env = first_hour.clean_environment() | caches
     subprocess.run([str(programs / "python"), "-m", "pip", "install", "-q", package], check=True)
-    (extras,) = {*re.findall(r'"interverse\[(.*)\] @ file', (ROOT / "README.md").read_text())}
+    (extras,) = {*re.findall(r'"interverse\[(.*)\] @ file', (ROOT / "docs/install.md").read_text())}
     spec = f"interverse[{extras}] @ {wheel.as_uri()}"
     words = [str(programs / words[0]), *words[1:], spec, "interverse", "demo"]
     subprocess.run(words, cwd=tmp_path, env=env, check=True)

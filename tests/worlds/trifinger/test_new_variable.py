@@ -125,5 +125,5 @@ def test_it_acts_at_once_is_saved_restored_and_as_if_rebuilt(edited):
 
 
 def test_it_is_described(edited):
-    described = run(edited, "-m", "interverse", "describe", "trifinger/pushing-v1")
+    described = run(edited, "-m", "interverse", "describe", "--all", "trifinger/pushing-v1")
     assert "air/density" in described.stdout, described.stderr[-2000:]
