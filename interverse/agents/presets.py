@@ -21,6 +21,7 @@ from interverse.core.errors import (
     unknown,
 )
 from interverse.core.type_checks import check_types
+from interverse.rollouts.released import PAPER_WORLDS
 
 Preset = Literal["paper", "small"]
 
@@ -113,32 +114,6 @@ PRESETS: Mapping[tuple[str, Preset], Hyper] = {
         net=(64, 64),
         settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
     ),
-}
-
-
-# The paper's worlds: 83 Hz, so that ten seconds are 834 steps, and the weights of its runs.
-_PAPER_WORLD = {"skip_frame": 3}
-PAPER_WORLDS: Mapping[str, Mapping[str, Any]] = {
-    "trifinger/pushing-v1": {
-        **_PAPER_WORLD,
-        "dense_reward_weights": (750.0, 250.0, 0.0),
-        "fractional_reward_weight": 1.0,
-    },
-    "trifinger/picking-v1": {
-        **_PAPER_WORLD,
-        "dense_reward_weights": (250.0, 0.0, 125.0, 0.0, 750.0, 0.0, 0.0, 0.005),
-        "fractional_reward_weight": 1.0,
-    },
-    "trifinger/pick_and_place-v1": {
-        **_PAPER_WORLD,
-        "dense_reward_weights": (750.0, 50.0, 250.0, 0.0, 0.005),
-        "fractional_reward_weight": 1.0,
-    },
-    "trifinger/stacking2-v1": {
-        **_PAPER_WORLD,
-        "dense_reward_weights": (750.0, 250.0, 250.0, 125.0, 0.005),
-        "fractional_reward_weight": 1.0,
-    },
 }
 
 

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from typing import Any
 
+from interverse.core.former import former_word
+
 _MOST_NAMES_SHOWN = 12
 _LONGEST_SHOWN = 100
 
@@ -94,7 +96,7 @@ def unknown(kind: str, given: object, names: Iterable[str], *, fix: str = "") ->
     """
     names, given = sorted(names), _shortened(given)
     near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
+    hint = former_word(given) or (f" Did you mean '{near[0]}'?" if near else "")
     shown = names
     if len(names) > _MOST_NAMES_SHOWN:
         near_many = difflib.get_close_matches(str(given), names, n=_MOST_NAMES_SHOWN, cutoff=0.0)

@@ -23,6 +23,7 @@ from interverse.core.files.tensor_files import read_torch
 from interverse.core.files.zip_archive import open_zip, read_npz
 from interverse.rollouts.exported import Activation, Card, ExportedPolicy
 from interverse.rollouts.policy_card import check_bounds, check_chain, check_seen, printed_numbers
+from interverse.rollouts.released import ReleasedCard, released_card
 
 try:
     import torch
@@ -58,7 +59,7 @@ def load_archive(path: Path) -> Any:
             if not isinstance(card, dict):
                 raise ValueError(f"its {_CARD} is no table")
             if _SECOND in names:
-                return _second_version(archive, card)
+                return _second_version(archive, card, released_card(path))
             if _THIRD in names:
                 return _third_version(archive.read(_THIRD), card)
         raise ValueError(f"it holds {', '.join(sorted(names)) or 'nothing'}")
@@ -72,7 +73,9 @@ def load_archive(path: Path) -> Any:
         ) from error
 
 
-def _second_version(archive: zipfile.ZipFile, card: dict[str, Any]) -> Perceptron:
+def _second_version(
+    archive: zipfile.ZipFile, card: dict[str, Any], known: ReleasedCard | None
+) -> Perceptron:
     weights = read_npz(archive.read("parameters"), "parameters")
     found = {name.removeprefix("model/").removesuffix(":0"): weights[name] for name in weights}
     names = [f"{part}_fc{i}" for part in ("shared", "pi") for i in range(len(found))] + ["pi"]
@@ -83,7 +86,7 @@ def _second_version(archive: zipfile.ZipFile, card: dict[str, Any]) -> Perceptro
     low, high = (printed_numbers(card["action_space"][side]) for side in ("low", "high"))
     layers = [(found[f"{name}/w"], found[f"{name}/b"]) for name in names]
     _check_layers(layers, len(low), len(high))
-    return Perceptron(layers, low, high)
+    return Perceptron(layers, low, high, known)
 
 
 def _third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | GreedyPolicy:
@@ -126,14 +129,20 @@ def _third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | 
 
 @final
 class Perceptron:
-    """The mean action of a tanh network, clipped to the bounds it was trained with."""
+    """The mean action of a tanh network, clipped to the bounds it was trained with.
+
+    Attributes:
+        card: of a policy that CausalWorld released; None for others.
+    """
 
     def __init__(
         self,
         layers: list[tuple[NDArray[np.float32], NDArray[np.float32]]],
         low: NDArray[np.float32],
         high: NDArray[np.float32],
+        card: ReleasedCard | None = None,
     ) -> None:
+        self.card = card
         self.layers = layers
         self.low = low
         self.high = high

@@ -2,7 +2,8 @@
 
 A network's output may differ in the last bit with the size of its batch and with the row in it, so
 what must be repeatable gives a policy the same rows of the same batch, and fills the others. The
-number of Torch's threads, which differs between machines, matters likewise: here it is one.
+number of threads that share a product differs between machines, and matters likewise: here it is
+one, in Torch and in NumPy's BLAS.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from interverse.core.errors import ActionError, explain
 from interverse.envs.values import to_numpy
@@ -46,7 +49,7 @@ class FixedBatchPolicy:
 
     def __call__(self, observations: Any) -> Any:
         """Returns one action per world."""
-        with one_torch_thread():
+        with one_thread():
             actions = to_numpy(self._policy(_rows(observations, self._shown)))
         # A hand-written policy may read the worlds themselves, and then it acts for those alone.
         check_rows(actions, len(self._shown), len(self._seats))
@@ -66,18 +69,24 @@ def check_rows(actions: NDArray[Any], *worlds: int) -> None:
 
 
 @contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Keeps Torch, if it is loaded, to one thread: long sums are cut differently by several."""
+def one_thread() -> Iterator[None]:
+    """Keeps matrix products to one thread: long sums are cut differently by several."""
     torch = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    threads = None if torch is None else torch.get_num_threads()
     try:
-        yield
+        if torch is not None:
+            torch.set_num_threads(1)
+        with _libraries(len(sys.modules)).limit(limits=1):
+            yield
     finally:
-        torch.set_num_threads(before)
+        if torch is not None:
+            torch.set_num_threads(threads)
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """Returns the libraries with threads of their own; a module loaded since may have one more."""
+    return ThreadpoolController()
 
 
 def _rows(observations: Any, index: NDArray[np.int64]) -> Any:

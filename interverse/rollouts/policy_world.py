@@ -28,6 +28,7 @@ from interverse.envs.build import options_of
 from interverse.envs.values import to_numpy
 from interverse.rollouts.policy import RATES, as_policy, load_policy
 from interverse.rollouts.policy_card import CARD, PolicyLike, policy_path
+from interverse.rollouts.released import released_card
 from interverse.worlds import WORLDS
 from interverse.worlds.own_code import check_trusted
 from interverse.worlds.world import World, parse_options
@@ -132,6 +133,8 @@ def _recorded(given: PolicyLike) -> PolicyWorld | None:
         config = {"task": world.id, "options": options_of(world.id, world.world)}
         return _of_card(given, {"config": config})
     folder = policy_path(given)
+    if folder is not None and (known := released_card(folder)) is not None:
+        return _of_card(given, known.trained)
     if folder is None or not (folder / CARD).is_file():
         return None
     return _of_card(str(folder), read_json_object(folder / CARD).get("trained", {}))

@@ -16,7 +16,7 @@ from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
-from interverse.rollouts.fixed_batch import check_rows
+from interverse.rollouts.fixed_batch import check_rows, one_thread
 from interverse.rollouts.policy import PolicyLike, as_policy
 from interverse.rollouts.policy_world import check_world, policy_world
 from interverse.scm import Outcome
@@ -63,7 +63,7 @@ def rollout(
         options: dict[str, Any] = {} if do is None else {"do": do}
         options |= {"episode": episode} if episode else {}
         observation, _ = playing.reset(seed=seed, options=options or None)
-        with Recorder(inner, inner.observe()) as recorder:
+        with one_thread(), Recorder(inner, inner.observe()) as recorder:
             ended = False
             while not ended and recorder.steps != max_steps:
                 actions = to_numpy(actor(_lead(observation)))

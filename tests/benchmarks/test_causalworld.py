@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from dataclasses import replace
@@ -39,6 +40,7 @@ from interverse.benchmarks.causalworld.records import (
     released_scores,
     stored_records,
 )
+from interverse.benchmarks.causalworld.released import play_released
 from interverse.benchmarks.causalworld.run import reproduce
 from interverse.benchmarks.causalworld.settings import (
     CURRICULA,
@@ -48,7 +50,9 @@ from interverse.benchmarks.causalworld.settings import (
 from interverse.fit.work import commit
 from interverse.protocols.select import select_protocols
 from interverse.results import Results
+from interverse.rollouts import released as known
 from interverse.rollouts.exported import ExportedPolicy
+from tests.rollouts.test_archives import second_version
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "results" / "causalworld"
@@ -334,7 +338,7 @@ def test_the_kept_baselines_cover_the_tasks_of_the_page() -> None:
 
 def test_the_costs_of_variables_are_printed_from_the_kept_scores() -> None:
     kept = json.loads((KEPT / "explained.json").read_text())
-    page = (ROOT / "docs" / "causalworld.md").read_text()
+    page = (KEPT / "README.md").read_text()
     assert str(cost_table(kept["explained"]).render("markdown")) in page
     assert kept["commit"]
     for held in kept["explained"]:
@@ -474,3 +478,22 @@ def test_released_scores_are_shares() -> None:
     scores = released_scores()
     assert set(scores) == {("pushing", 1), ("picking", 1), ("pick_and_place", 0), ("stacking2", 1)}
     assert all(0.0 <= v <= 1.0 for table in scores.values() for v in table.values())
+
+
+def test_released_policies_stand_beside_the_originals_numbers(tmp_path, monkeypatch):
+    zips = tmp_path / "zips"
+    zips.mkdir()
+    second_version(zips / "theirs.zip")
+    second_version(zips / "other.zip", seen=20)
+    number = hashlib.sha256((zips / "theirs.zip").read_bytes()).hexdigest()
+    monkeypatch.setitem(known.RELEASED, number, known.Released("pushing", 1))
+    monkeypatch.setattr("interverse.benchmarks.causalworld.released._PROTOCOLS", "P0")
+    (made,) = play_released([zips], tmp_path / "out", episodes=1)
+    assert made["policy"] == "theirs"
+    assert len(made["scores"]["P0"]) == 1
+    page = (tmp_path / "out" / "summary.md").read_text()
+    assert "| theirs | original | 1.00 |" in page
+    with pytest.raises(InvalidValueError, match="baseline_actors"):
+        play_released([zips / "other.zip"], tmp_path)
+    with pytest.raises(InvalidValueError, match="released plays its files, and budget"):
+        CausalWorldSettings(out=tmp_path, released=(zips,), budget="cpu")

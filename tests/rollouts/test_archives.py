@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.core.errors import FileFormatError, UnknownNameError
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.rollouts import released
 from interverse.rollouts.archives import load_archive
 from interverse.rollouts.policy import as_policy
+from interverse.rollouts.policy_world import policy_world
 
 TASK = "trifinger/pushing-v1"
 SEEN, ACTIONS = 56, 9
@@ -57,6 +60,35 @@ def test_an_evaluation_takes_the_path_and_names_the_rows(tmp_path):
     second_version(tmp_path / "old.zip")
     results = iv.evaluate(str(tmp_path / "old.zip"), TASK, "P0", episodes=1, max_steps=3)
     assert list(results.to_pandas().experiment) == ["old"]
+
+
+def test_a_released_policy_is_known_by_its_content(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "mine.zip"
+    second_version(path)
+    number = hashlib.sha256(path.read_bytes()).hexdigest()
+    monkeypatch.setitem(released.RELEASED, number, released.Released("pushing", 1))
+    assert policy_world(path).task == TASK
+    results = iv.evaluate(path, TASK, "P0", episodes=1, max_steps=3)
+    assert results.provenance["options"]["skip_frame"] == 3
+    assert results.provenance["options"]["dense_reward_weights"] == [750, 250, 0]
+    assert "No world recorded" not in capsys.readouterr().err
+    with pytest.raises(InvalidValueError, match="trained with skip_frame=3"):
+        iv.evaluate(path, TASK, "P0", episodes=1, skip_frame=10)
+    with pytest.warns(UserWarning, match="pass skip_frame=3"):
+        iv.rollout(iv.make(TASK), path, max_steps=1)
+
+
+def test_a_zip_without_a_world_says_how_it_is_played(tmp_path, capsys):
+    second_version(tmp_path / "old.zip")
+    iv.evaluate(tmp_path / "old.zip", TASK, "P0", episodes=1, max_steps=3, skip_frame=5)
+    line = capsys.readouterr().err
+    assert "No world recorded: played with skip_frame=5, joint_positions" in line
+
+
+def test_the_release_has_five_policies_and_a_tutorials_two():
+    tasks = sorted({known.task for known in released.RELEASED.values()})
+    assert tasks == ["pick_and_place", "picking", "pushing", "reaching", "stacking2"]
+    assert len(released.RELEASED) == 7
 
 
 def test_version_3_acts_as_the_model_that_was_saved(tmp_path):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -67,3 +70,31 @@ def test_a_policy_that_asks_for_goals_is_told_those_of_its_own_row():
     whole = play(unit, Heads(), np.arange(4))
     assert len({row["trace"] for row in whole}) == 4
     assert play(unit, Heads(), numbers) == [whole[1], whole[3]]
+
+
+_WIDE = """
+import hashlib, numpy as np
+from interverse.rollouts.archives import Perceptron
+from interverse.rollouts.fixed_batch import FixedBatchPolicy
+draw = np.random.default_rng(0)
+shapes = (2000, 512), (512, 512), (512, 9)
+layers = [(0.02 * draw.normal(size=s).astype("f"), np.zeros(s[1], "f")) for s in shapes]
+network = Perceptron(layers, -np.ones(9, "f"), np.ones(9, "f"))
+network.reset = lambda mask, seeds: None
+seen = draw.normal(size=(50, 2000))
+print(hashlib.sha256(FixedBatchPolicy(network, np.arange(50), 50)(seen).tobytes()).hexdigest())
+"""
+
+
+def test_nor_does_the_number_of_threads_of_numpys_blas(repository):
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", _WIDE],
+            env={**os.environ, "PYTHONPATH": str(repository), "OMP_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2", "3")
+    ]
+    assert answers == answers[:1] * 3

@@ -12,6 +12,7 @@ from interverse.agents.batch.starts import make_arena
 from interverse.agents.batch.train import DeviceTrain, train_on_device, trained_steps
 from interverse.benchmarks.causalworld.pages import write_pages
 from interverse.benchmarks.causalworld.records import stored_records
+from interverse.benchmarks.causalworld.released import play_released
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 from interverse.core.files.json_text import read_json
 from interverse.fit.work import Clock, Record, run_stamp
@@ -67,8 +68,11 @@ def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
     """Returns our scores beside those of the released policies, and writes them to `out`.
 
     Returns:
-        {"complete": whether all is done, "runs": one record per run}.
+        {"complete": whether all is done, "runs": one record per run}, or with
+        `released` the "policies" and their scores.
     """
+    if settings.released:
+        return {"complete": True, "policies": play_released(settings.released, settings.out)}
     clock = Clock(settings.time_limit)
     records: list[dict[str, Any]] = stored_records(settings.stored)
     if not settings.stored and settings.on_gpu:

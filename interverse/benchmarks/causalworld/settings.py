@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from interverse.agents.batch.ppo import PpoSettings
-from interverse.agents.presets import PAPER_WORLDS, preset
+from interverse.agents.presets import preset
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.rollouts.released import PAPER_WORLDS
 
 CURRICULA = (0, 1, 2)
 FIGURE_TASKS = ("pushing", "picking", "pick_and_place", "stacking2")
@@ -131,6 +132,9 @@ class CausalWorldSettings:
     stored: tuple[Path, ...] = ()
     """Result files, such as results/causalworld/h200.json, to draw as they are, instead of
     training."""
+    released: tuple[Path, ...] = ()
+    """Zips that CausalWorld released, or folders of them (causal_world/assets/baseline_actors), to
+    play on P0 to P11, 20 episodes each, beside the original's own numbers, instead of training."""
     time_limit: float | None = None
     """Seconds after which no new run begins."""
 
@@ -144,11 +148,14 @@ class CausalWorldSettings:
         if self.device not in _DEVICES and not re.fullmatch(r"cuda(:\d+)?", self.device):
             allowed = ", ".join((*_DEVICES, "cuda", "cuda:1 and so on"))
             raise InvalidValueError(explain(f"device is {self.device!r}", allowed=allowed))
-        if self.stored and (given := self._of_training()):
+        if self.stored and self.released:
+            raise InvalidValueError(explain("stored and released are given", allowed="one of them"))
+        if (self.stored or self.released) and (given := self._of_training()):
             raise InvalidValueError(
                 explain(
-                    f"stored draws all runs of its files, and {', '.join(given)} would not count",
-                    fix="Leave out what is named, or give a file with fewer runs",
+                    f"{'stored draws all runs of' if self.stored else 'released plays'} its files, "
+                    f"and {', '.join(given)} would not count",
+                    fix="Leave out what is named, or give fewer files",
                 )
             )
 

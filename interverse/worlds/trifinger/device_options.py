@@ -35,7 +35,6 @@ REFUSED = {  # why
     "contact_sensors": _INFO,
     "custom_observations": "a device gives the task's own observation",
     "dense_reward_weights": _REWARD,
-    "draw_scenes": "a device has tasks of fixed scenes alone",
     "fractional_reward_weight": _REWARD,
     "image_size": _PICTURE,
     "info_solution": _INFO,

@@ -15,6 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import matrix
 from interverse.worlds.trifinger.observation import ObservationLayout
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.robot import (
@@ -160,6 +161,26 @@ def _standing(position: Floats, size: Floats, quaternion: Floats) -> Boxes:
     lean = up[..., :2] * np.sign(up[..., 2:])
     yaw = np.arctan2(along[..., 1], along[..., 0])
     return Boxes(position, np.take_along_axis(size, order, axis=-1), yaw, lean)
+
+
+_GRIP_GAP = 0.00175  # between a face and the centre of a tip that grips there, m
+
+
+def grip_locations(position: Any, orientation: Any, size: Any) -> Floats:
+    """Returns where two tips grip a box: at the face turned most to +y, and across from it, (2, 3).
+
+    Args:
+        position: of its middle, (3,), m.
+        orientation: its quaternion x, y, z, w.
+        size: its edges, (3,), m.
+
+    >>> grip_locations((0, 0, 0.03), (0, 0, 0, 1), (0.06, 0.06, 0.06)).tolist()
+    [[0.0, 0.03175, 0.03], [0.0, -0.03175, 0.03]]
+    """
+    axes = np.asarray(matrix(np.asarray(orientation, dtype=np.float64)))  # columns: the box's
+    face = int(np.argmax(np.abs(axes[1])))
+    reach = np.sign(axes[1, face]) * (np.asarray(size)[face] / 2 + _GRIP_GAP) * axes[:, face]
+    return np.asarray(position, dtype=np.float64) + np.stack([reach, -reach])
 
 
 TIP = 0.0105  # m from a tip's centre to what it touches

@@ -36,7 +36,6 @@ OTHER: dict[str, Any] = {
     "defaults": {"robot/height": 0.3},
     "dense_reward_weights": [1.0, 1.0, 1.0],
     "drag": "joint_damping",
-    "draw_scenes": True,
     "fractional_reward_weight": 2.0,
     "image_size": 32,
     "info_solution": True,

@@ -1,0 +1,57 @@
+"""The page for CausalWorld's users: every word of its tutorials, tests and scripts, old and new."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import interverse as iv
+from interverse.core.former import FORMER
+from interverse.worlds.trifinger import grip_locations
+
+PAGE = (Path(__file__).parents[2] / "docs" / "causalworld.md").read_text()
+# The classes, functions and arguments of CausalWorld 1.2 that its own callers name.
+WORDS = (Path(__file__).parent / "data" / "causalworld_words.txt").read_text().split()
+INSIDE = {"append", "end_sim", "initialize", "contains_err", "model", "task_name"}  # of their parts
+INSIDE |= {"action_lower_bound", "action_upper_bound", "env_wrappers_args"}
+
+
+def test_the_page_names_every_word_that_callers_use():
+    assert {w for w in WORDS if not re.search(rf"\b{w}\b", PAGE)} <= INSIDE
+    assert len(WORDS) - len(INSIDE) >= 120
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"variables_space": "space_a"}, "space='A', 'B' or 'A_B'"),
+        ({"tool_block_mass": 0.05}, "defaults={'block_0/mass': ...}"),
+        ({"space": "space_b"}, "is B here"),
+        ({"camera_indicies": [0]}, "is cameras here"),
+    ],
+)
+def test_old_arguments_raise_with_the_new_ones(asked, told):
+    with pytest.raises(iv.errors.UnknownNameError, match=re.escape(told)):
+        iv.make("trifinger/pushing-v1", **asked)
+
+
+@pytest.mark.parametrize("name", ["tool_block", "tool_block/mass", "floor_friction", "blocks_mass"])
+def test_old_variables_raise_with_the_new_ones(name):
+    env = iv.make("trifinger/pushing-v1")
+    env.reset(seed=0)
+    with pytest.raises(iv.InterventionError, match=re.escape(FORMER[name.partition("/")[0]])):
+        env.unwrapped.do({name: 0.05})
+    env.close()
+
+
+def test_a_grip_is_at_the_face_turned_to_y_and_across():
+    c, s = np.cos(np.pi / 6), np.sin(np.pi / 6)
+    turn = (0.0, 0.0, np.sin(np.pi / 12), np.cos(np.pi / 12))  # by 30 degrees
+    near, far = grip_locations((0.1, 0.0, 0.03), turn, (0.08, 0.06, 0.05))
+    np.testing.assert_allclose(
+        near - (0.1, 0.0, 0.03), 0.03175 * np.array((-s, c, 0.0)), atol=1e-12
+    )
+    np.testing.assert_allclose(near + far, (0.2, 0.0, 0.06), atol=1e-12)
