@@ -50,6 +50,19 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         self._entries: dict[str, Any] = {}  # ... world 0's entries of it, and those to be copied
         self._arrays: list[tuple[str, NDArray[Any]]] = []
 
+    def __repr__(self) -> str:
+        """Names the world, where it stands, and what it takes."""
+        driver, world = self.driver, self.world
+        where = (
+            f"seed {driver.seeds[0]}, episode {driver.episodes[0]}, step {driver.steps[0]}"
+            if driver.running.any()
+            else "not reset"
+        )
+        size = f"{len(world.variables)} variables, {world.max_steps} steps an episode"
+        return f"<{driver.id}: {where}; {size}>"
+
+    __str__ = __repr__
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:

@@ -8,9 +8,12 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.notebook import table_html
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import Variable, lookup
 from interverse.worlds.world import Index, World
+
+_MOST_SHOWN = 4  # numbers of a cell in a notebook
 
 ItemT = TypeVar("ItemT", covariant=True)
 
@@ -65,6 +68,30 @@ class PresentVariables(PresentItems[Variable]):
 
     def __getitem__(self, name: str) -> Variable:
         return self._variables[name].resolve(self._values)
+
+    def _repr_html_(self) -> str:
+        """Shows every variable in a notebook, with its spaces as they are now."""
+        rows = [
+            (v.name, v.kind, v.unit, _few(v.default), _ends(v.space_a), _ends(v.space_b), v.doc)
+            for v in self.values()
+        ]
+        header = ("variable", "kind", "unit", "default", "A: training", "B: test", "what it is")
+        return table_html(header, rows)
+
+
+def _few(value: Any) -> str:
+    """Returns a value as text, of many numbers the count."""
+    array = np.asarray(value)
+    if array.size > _MOST_SHOWN:
+        return f"{array.size} numbers"
+    return ", ".join(f"{number:.4g}" for number in array.ravel())
+
+
+def _ends(space: Any) -> str:
+    if space is None:
+        return ""
+    low, high = getattr(space, "low", None), getattr(space, "high", None)
+    return type(space).__name__ if low is None else f"{_few(low)} to {_few(high)}"
 
 
 @final

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Mapping
@@ -57,6 +58,9 @@ class Attribution:
         """Names the task and the factors; `table()` has the costs."""
         told = f"{self.task}, {self.metric}, {len(self.scores[()])} episodes"
         return f"Attribution({told}; {', '.join(self.factors)})"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(self.verdict())}</b></p>{self.text_table()._repr_html_()}"
 
     def costs(self, *names: str) -> FloatArray:
         """Returns (episode,) the score lost by intervening on these factors together.

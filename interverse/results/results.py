@@ -159,6 +159,11 @@ class Results:
         refused = int(self.refused.sum())
         return f"Results({_count(len(self), 'episode')}, {refused} refused; {parts})"
 
+    def _repr_html_(self) -> str:
+        """Shows the primary score in a notebook; `table()` has all of them."""
+        found = tables.scores(self, metrics=tables.brief_metrics(self))
+        return found._repr_html_()
+
     @property
     def experiments(self) -> list[str]:
         """Returns the experiments' names, in order of appearance."""

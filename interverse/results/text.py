@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.notebook import table_html
 from interverse.metrics.bootstrap import Interval
 
 Format = Literal["rich", "markdown", "latex", "csv"]
@@ -38,6 +39,9 @@ class Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str | None:
+        return None if self.table is None else self.table._repr_html_()
 
     def __rich__(self) -> TextTable | RichText:
         """Returns what rich prints: the table fitted to the console, or the lines uncoloured."""
@@ -92,6 +96,10 @@ class TextTable:
             yield _rich_table(replace(part, caption=""), pad_edge=False)
         if self.caption:  # as wide as the console, whatever the last part is
             yield RichText(self.caption, style="table.caption")
+
+    def _repr_html_(self) -> str:
+        shown = self.lifted()
+        return table_html(shown.header, shown.texts(), title=shown.title, note=shown.caption)
 
     def render(self, format: Format) -> Text:
         """Returns the table as text; CSV holds every number in full, each end in its column."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import os
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.core.files.json_text import parse_json, plain
+from interverse.core.notebook import curve_html, table_html
 from interverse.core.type_checks import blames_types
 
 _FORMAT = "interverse-episode-1"
@@ -87,6 +89,18 @@ class Episode:
         told = f"{self.id}, seed {self.seed}, episode {self.episode}, {len(self)} steps"
         done = f", {len(self.interventions)} interventions, {len(self.refusals)} refusals"
         return f"Episode({told}, return {self.rewards.sum():.4g}{done})"
+
+    def _repr_html_(self) -> str:
+        """Shows the world, what was set and refused, and the rewards as a curve."""
+        rows = [
+            ["set", f"before action {e.step}", json.dumps(plain(e.values))]
+            for e in self.interventions
+        ]
+        rows += [["refused", f"before action {r.step}", r.reason] for r in self.refusals]
+        finite = [float(r) for r in self.rewards if np.isfinite(r)]
+        curve = f"<div>reward {curve_html(finite, '#8b95a1')}</div>" if finite else ""
+        below = table_html(("", "when", "what"), rows) if rows else ""
+        return f"<b>{html.escape(repr(self))}</b>{curve}{below}"
 
     @property
     def fingerprint(self) -> str:

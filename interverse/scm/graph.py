@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
 from interverse.core.files.json_text import parse_json
+from interverse.core.notebook import table_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -218,6 +219,12 @@ class CausalGraph(nx.DiGraph):
                     continue  # a mechanism of the next slice first acts at t = 1
                 out.add_edge((now(parent), t), (now(child), t + 1 if crosses else t))
         return out
+
+    def _repr_html_(self) -> str:
+        """Shows in a notebook what each variable follows from; `plot` draws it."""
+        rows = [(name, ", ".join(sorted(self.predecessors(name)))) for name in self.nodes]
+        title = f"{len(self)} variables, {self.number_of_edges()} edges; name' is the next step"
+        return table_html(("variable", "follows from"), [r for r in rows if r[1]], title=title)
 
     def to_json(self) -> str:
         """Returns nodes and edges as JSON, for `from_json`."""
