@@ -153,6 +153,8 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path, extra):
     for line in [*VERBS, *(line for line in NEED_AN_EXTRA if NEED_AN_EXTRA[line] == extra)]:
         run([python, "-m", "interverse", *line.split()], tmp_path, clean)
     run([python, "-c", python_of("README.md")], tmp_path, clean)
+    clean |= {"CC": "no-such-compiler", "INTERVERSE_CACHE": str(tmp_path / "cache")}
     found = run([python, "-m", "interverse", "doctor", "--json"], tmp_path, clean)
     status = {row["name"]: row["status"] for row in json.loads(found)}
+    assert status["exact contacts"] == "ok", "the wheel brings the friction solver"
     assert not extra or status[f"extra {extra}"] == "ok"

@@ -47,6 +47,7 @@ from interverse.core.files.atomic import (
 from interverse.core.files.json_text import read_json_object
 from interverse.core.files.yaml_text import check_keys, read_yaml
 from interverse.core.rng import check_seed
+from interverse.envs.build import build_world
 from interverse.protocols.evaluate import RESULT_FILE, evaluate
 from interverse.protocols.folder import file_hash
 from interverse.protocols.measures import select_metrics
@@ -56,6 +57,7 @@ from interverse.rollouts.executors import gpus_of, run_units
 from interverse.rollouts.policy import load_policy
 from interverse.worlds import WORLDS
 from interverse.worlds.own_code import own_code
+from interverse.worlds.world import engine_of
 
 MOST_WORKERS = 10_000
 _KEYS = ("algorithms", "curricula", "evaluate", "seeds", "tasks", "train")
@@ -446,8 +448,9 @@ def _run_all(
     if cluster is None:
         finished = run_units(_run_here, missing, (root, other), workers=workers, on_lost=_lost)
     else:
+        engines = {task: _engine(task) for task in {cell.task for cell in missing}}
         finished = run_units(
-            _run_elsewhere, missing, None, workers=workers, cluster=cluster, on_lost=_lost
+            _run_elsewhere, missing, engines, workers=workers, cluster=cluster, on_lost=_lost
         )
     with closing(finished) as pairs:
         for cell, given in pairs:
@@ -528,8 +531,22 @@ def run_cell(cell: SweepCell, folder: Path, *, allow_other_code: bool = False) -
     (folder / FAILED).unlink(missing_ok=True)
 
 
-def _run_elsewhere(cell: SweepCell, _shared: None) -> dict[str, bytes] | str:
+def _engine(task: str) -> dict[str, str]:
+    """Returns by which engine and contacts this machine plays a task, if it is not told."""
+    world = build_world(task, 1, {})
+    try:
+        return engine_of(world)
+    finally:
+        world.close()
+
+
+def _run_elsewhere(
+    cell: SweepCell, engines: Mapping[str, Mapping[str, str]]
+) -> dict[str, bytes] | str:
     """Returns the files of a cell that was run in a folder of this machine, or its error."""
+    if (here := _engine(cell.task)) != engines[cell.task]:
+        node = os.uname().nodename
+        return f"node {node} of the cluster has the engine {here} instead of {engines[cell.task]}"
     with scratch_folder() as folder:
         try:
             run_cell(cell, folder)

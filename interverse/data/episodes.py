@@ -46,7 +46,7 @@ from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
 from interverse.rollouts.runner import rollout
 from interverse.scm import Space
-from interverse.worlds.world import engine_of
+from interverse.worlds.world import engine_of, resolved_options
 
 _BEFORE = "interverse-episodes-2"  # without a manifest
 _BY_SEED = "interverse-episodes-1"  # there episode e has the address (seed + e, 0)
@@ -130,7 +130,8 @@ def collect_episodes(
     with collection(config.out, header, grows="episodes", overwrite=config.overwrite) as held:
         missing = [(name, unit) for name, unit in units.items() if name not in held.shards]
         advance(config.episodes - sum(len(unit) for _, unit in missing))
-        made = held.make(_play, missing, config, workers=config.workers, cluster=config.cluster)
+        told = replace(config, options={**options, **resolved_options(engine)})
+        made = held.make(_play, missing, told, workers=config.workers, cluster=config.cluster)
         with closing(made):
             for unit, _ in made:
                 advance(len(unit))

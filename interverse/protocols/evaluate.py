@@ -65,7 +65,7 @@ from interverse.rollouts.policy_world import (
 )
 from interverse.scm.space import Choice
 from interverse.scm.variable import Variable
-from interverse.worlds.world import engine_of
+from interverse.worlds.world import engine_of, resolved_options
 
 _LOG = logging.getLogger(__name__)
 MOST_EPISODES = 2_000_000  # episodes of one call
@@ -149,7 +149,7 @@ def evaluate(
     first = check_seed(seed)
     tested = range(first, first + int(seeds))
     policy, options = trained.policy, trained.for_tests().with_options(options)
-    about, engine = _check_world(task, options, chosen, policy, measured)
+    about, engine, resolved = _check_world(task, options, chosen, policy, measured)
     trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
     about_policy = (task_note(policy, task), *place, *trained_on, seen_note(policy, tested))
     for note in (*about_policy, *about.get("notes", ())):
@@ -167,7 +167,7 @@ def evaluate(
         engine=engine,
         policy_version=version,
     )
-    plan = _plan(request, None if out is None else Path(out), about)
+    plan = _plan(request, None if out is None else Path(out), about, resolved)
     if plan.folder is not None:
         claim(plan.folder, plan.identity, allow_other_code=allow_other_code)
         remove_stale(plan.folder)
@@ -218,17 +218,18 @@ def _check_world(
     chosen: tuple[Protocol, ...],
     policy: PolicyLike,
     metrics: tuple[Metric, ...],
-) -> tuple[dict[str, Any], dict[str, str]]:
+) -> tuple[dict[str, Any], dict[str, str], dict[str, dict[str, Any]]]:
     """Builds each kind of world once, so that every mistake shows before any work starts.
 
     Returns:
         What the record says of variables and of the range of scores by task, with notes to the
-        user; and the engine.
+        user; the engine; and by protocol, the options of engine and contacts as they came out.
     """
     about: dict[str, Any] = {}
     notes: dict[str, None] = {}  # each once, in order
     ends: list[tuple[float, float]] = []
     engine: dict[str, str] = {}
+    resolved: dict[str, dict[str, Any]] = {}
     for settings in _distinct([{**options, **protocol.options} for protocol in chosen]):
         env = make(task, **settings)
         try:
@@ -247,13 +248,16 @@ def _check_world(
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
             ends.append(env.world.return_range)
             engine |= engine_of(env.world)
+            for protocol in chosen:
+                if plain({**options, **protocol.options}) == plain(settings):
+                    resolved[protocol.name] = resolved_options(engine_of(env.world))
         finally:
             env.close()
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     known = math.isfinite(low) and math.isfinite(high) and low < high
     ranges = {task: {"return": [low, high]}} if known else {}
     said = {"notes": told} if (told := [note for note in notes if note]) else {}
-    return {"variables": about, "ranges": ranges, **said}, engine
+    return {"variables": about, "ranges": ranges, **said}, engine, resolved
 
 
 def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
@@ -277,11 +281,16 @@ def _ranges(variable: Variable) -> dict[str, Any]:
     return out
 
 
-def _plan(request: Request, folder: Path | None, about: Mapping[str, Any]) -> _Plan:
+def _plan(
+    request: Request,
+    folder: Path | None,
+    about: Mapping[str, Any],
+    resolved: Mapping[str, Mapping[str, Any]],
+) -> _Plan:
     units = tuple(
         Unit(
             task=request.task,
-            options=dict(request.options),
+            options={**request.options, **resolved[protocol.name]},
             protocol=protocol,
             seed=seed,
             number=number,
@@ -297,13 +306,22 @@ def _plan(request: Request, folder: Path | None, about: Mapping[str, Any]) -> _P
         **identity,
         "episodes": request.episodes,
         "seeds": list(request.seeds),
-        "versions": dict(versions()),
+        "versions": {**versions(), **_solver(request.engine)},
         "code": {**code_identity(), **identity.get("code", {})},
         "protocols": {p.name: record.describe(p) for p in request.protocols},
         **about,
         "runs": [record.run(request, identity)],
     }
     return _Plan(units=units, folder=folder, identity=identity, provenance=provenance)
+
+
+def _solver(engine: Mapping[str, str]) -> dict[str, str]:
+    """Returns which binary solved exact contacts."""
+    if engine.get("contact") != "exact":
+        return {}
+    from interverse.sim import coulomb  # loads MuJoCo
+
+    return {"friction solver": coulomb.solver_hash()}
 
 
 def _collect(

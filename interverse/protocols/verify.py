@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,7 +209,7 @@ def _units(
     for (protocol, seed, number), wanted in blocks.items():
         unit = Unit(
             task=wanted[0]["task"],
-            options=told["options"],
+            options={**told["options"], **_contact(wanted[0])},
             protocol=record.protocol_from(protocol, told["protocols"][protocol]),
             seed=seed,
             number=number,
@@ -216,6 +217,12 @@ def _units(
             metrics=_metrics(told.get("metrics", {})),
         )
         yield unit, wanted
+
+
+def _contact(row: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the contacts that a row was played with, whatever would be the best here."""
+    found = re.search(r"(?:^|, )contact=(\w+)", row.get("settings") or "")
+    return {"contact": found[1]} if found else {}
 
 
 def _metrics(told: Mapping[str, Any]) -> tuple[Any, ...]:

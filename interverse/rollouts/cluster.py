@@ -11,13 +11,14 @@ import os
 import re
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, final
 
 from interverse._version import __version__
-from interverse.core.code import installed
+from interverse.core.code import code_hash, installed
 from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
 from interverse.rollouts.pool import LostError
 
@@ -35,6 +36,7 @@ _LOST = (
     exceptions.OutOfMemoryError,
     exceptions.WorkerCrashedError,
 )
+_SOLVER = "friction solver"
 _MATTER = ("dm_control", "gymnasium", "mujoco", "numpy", "scipy", "torch")
 _ABSENT = re.compile(r"No module named ('[\w.]+')")
 _USAGE = "RAY_USAGE_STATS_ENABLED"
@@ -223,14 +225,24 @@ def _call(function: Callable[..., Any], unit: Any, shared: Any, expected: Mappin
     return function(unit, shared)
 
 
-def versions() -> Mapping[str, str]:
+def versions() -> dict[str, str]:
     """Returns name -> version, here, of what can change a number."""
-    return {"interverse": __version__, **installed(*_MATTER)}
+    told = {"interverse": __version__, "interverse's files": code_hash(), **installed(*_MATTER)}
+    native = sys.modules.get("interverse.sim.coulomb")
+    if native is not None and native.used():
+        told[_SOLVER] = native.solver_hash()
+    return told
 
 
 def check_versions(expected: Mapping[str, str]) -> None:
     """Raises if this node would compute with other versions than the process that asks."""
     here = versions()
+    libraries = expected.keys() - {_SOLVER}
+    if len(libraries) < len(expected) and all(here.get(n) == expected[n] for n in libraries):
+        from interverse.sim import coulomb  # loads MuJoCo
+
+        cannot = coulomb.missing()
+        here[_SOLVER] = f"missing ({cannot})" if cannot else coulomb.solver_hash()
     other = [
         f"{name} {here.get(name, 'missing')} instead of {version}"
         for name, version in expected.items()

@@ -1,9 +1,9 @@
-"""Exact sliding friction for MuJoCo models: builds, loads and attaches the native plugin.
+"""Exact sliding friction for MuJoCo models: finds, loads and attaches the native plugin.
 
-`native/coulomb.c` says what it computes. It is compiled once with the machine's C compiler, against
-the headers that MuJoCo's package ships, into the cache folder; a change of the source, of MuJoCo or
-of the flags makes another file. A model has exact friction if it was built with `attach`; every
-other model in the process is left alone.
+`native/coulomb.c` says what it computes. The wheel brings it for the MuJoCo it was built with. For
+another one, or for a source that was changed, it is compiled once with the machine's C compiler,
+against the headers that MuJoCo's package ships, into the cache folder. A model has exact friction
+if it was built with `attach`; every other model in the process is left alone.
 """
 
 from __future__ import annotations
@@ -12,10 +12,6 @@ import ctypes
 import functools
 import hashlib
 import os
-import platform
-import shlex
-import shutil
-import subprocess
 import uuid
 from pathlib import Path
 from typing import Any
@@ -24,13 +20,12 @@ import mujoco
 
 from interverse.art.textures.cache import cache_folder
 from interverse.core.errors import InterverseError, explain
+from interverse.sim.native import SOURCE, CompileError, compile_solver, file_name
 
 SENSOR = "coulomb"
 """The sensor that `attach` adds: Newton steps, islands unsolved, largest relative error left."""
 
 _PLUGIN = "interverse.coulomb"
-_SOURCE = Path(__file__).parent / "native" / "coulomb.c"
-_FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fPIC", "-shared")
 _FUNCTIONS = (  # in the order of the structure `mujoco` in the source
     "mj_markStack",
     "mj_freeStack",
@@ -72,20 +67,30 @@ def missing() -> str | None:
 
 
 def library_path() -> Path:
-    """Returns where the compiled plugin is kept."""
-    machine = f"{platform.system()} {platform.machine()}"
-    told = (_SOURCE.read_text(), mujoco.__version__, machine, *_FLAGS)
-    digest = hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
-    return cache_folder().parent / "native" / f"coulomb-{digest}.so"
+    """Returns where the compiled plugin is: in the package, or in the cache."""
+    name = file_name(mujoco.__version__)
+    shipped = SOURCE.with_name(name)
+    return shipped if shipped.is_file() else cache_folder().parent / "native" / name
+
+
+def used() -> bool:
+    """Returns whether a model of this process asked for exact friction, and got it."""
+    return bool(_loaded.cache_info().currsize)
+
+
+def solver_hash() -> str:
+    """Returns a hash of the compiled plugin: where it is equal, so are the numbers."""
+    return _loaded()[1]
 
 
 @functools.cache
-def _loaded() -> Any:
+def _loaded() -> tuple[Any, str]:
     """Registers the plugin with MuJoCo, once a process; returns the library, to keep it loaded."""
     path = library_path()
     if not path.is_file():
         _build(path)
     try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         native, engine = ctypes.CDLL(str(path)), ctypes.CDLL(str(_mujoco_library()))
         addresses = [ctypes.cast(getattr(engine, f), ctypes.c_void_p) for f in _FUNCTIONS]
         description = ctypes.create_string_buffer(_DESCRIPTION)
@@ -96,7 +101,7 @@ def _loaded() -> Any:
         raise NativeCodeError(
             explain(f"the friction solver {path} cannot be loaded: {error}", fix="Delete the file")
         ) from error
-    return native
+    return native, digest
 
 
 def _mujoco_library() -> Path:
@@ -110,34 +115,17 @@ def _mujoco_library() -> Path:
 def _build(path: Path) -> None:
     """Compiles the plugin to a path; processes may do so side by side."""
     draft = path.with_name(f"{path.stem}-{uuid.uuid4().hex}.so")
-    headers = Path(mujoco.__file__).parent / "include"
-    command = [*_compiler(), *_FLAGS, f"-I{headers}", str(_SOURCE), "-o", str(draft), "-lm"]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            os.replace(draft, path)
-            return
-        problem = done.stderr.strip() or f"the compiler ended with {done.returncode}"
-    except OSError as error:
-        problem = str(error)
-    draft.unlink(missing_ok=True)
-    raise NativeCodeError(
-        explain(
-            f"the friction solver cannot be compiled: {problem}",
-            fix="Mend the C compiler, name another in $CC, or use contact='convex'",
-        )
-    )
-
-
-def _compiler() -> list[str]:
-    named = shlex.split(os.environ.get("CC", ""))
-    for candidate in [named] if named else [["cc"], ["gcc"], ["clang"]]:
-        if shutil.which(candidate[0]):
-            return candidate
-    raise NativeCodeError(
-        explain(
-            f"there is no C compiler{f' {named[0]!r}' if named else ''} for the friction solver",
-            fix="Install one (apt-get install gcc), name it in $CC, or use contact='convex'",
-        )
-    )
+        compile_solver(Path(mujoco.__file__).parent, draft)
+        os.replace(draft, path)
+    except (OSError, CompileError) as error:
+        draft.unlink(missing_ok=True)
+        raise NativeCodeError(
+            explain(
+                f"this package holds no friction solver for MuJoCo {mujoco.__version__}, and"
+                f" {error}",
+                fix="Install a C compiler (apt-get install gcc), or name one in $CC, or use"
+                " contact='convex'",
+            )
+        ) from error

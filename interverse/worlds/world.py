@@ -129,6 +129,15 @@ def engine_of(world: World) -> dict[str, str]:
     return {name: str(value) for name, value in found.items() if value not in _USUAL}
 
 
+def resolved_options(engine: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those options of an engine that another machine could resolve otherwise.
+
+    None stands for the best there is. What that is where a command starts, other machines are told:
+    they do the same, or refuse.
+    """
+    return {"contact": engine["contact"]} if engine.get("contact") else {}
+
+
 @final
 class Score(NamedTuple):
     """What a step earned, per world.

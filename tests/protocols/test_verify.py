@@ -114,3 +114,32 @@ def rewrite(folder, change):
 def test_rows_left_out_or_made_up_are_caught(folder, change, words):
     rewrite(folder, change)
     assert any(words in problem for problem in verify(folder, episodes=None).problems)
+
+
+REACHING = dict(task="trifinger/reaching-v1", protocols="P0", episodes=2, max_steps=4)
+
+
+def test_contacts_are_decided_where_the_command_starts_and_stand_in_every_row(tmp_path, missing):
+    """A machine that cannot do the same refuses: it never plays something else in silence."""
+    results = iv.evaluate("random", out=tmp_path / "exact", **REACHING)
+    assert all("contact=exact" in told for told in results.column("settings"))
+    assert "friction solver" in results.provenance["versions"]
+    missing.append("there is no C compiler")
+    with pytest.raises(InvalidValueError, match=r'contact is "exact".*there is no C compiler'):
+        verify(tmp_path / "exact")
+    with pytest.warns(UserWarning, match="contact is convex, not exact: there is no C compiler"):
+        results = iv.evaluate("random", out=tmp_path / "convex", **REACHING)
+    assert all("contact=convex" in told for told in results.column("settings"))
+    assert results.provenance["engine"]["contact"] == "convex"
+    missing.clear()
+    assert verify(tmp_path / "convex").problems == ()
+
+
+@pytest.fixture
+def missing(monkeypatch):
+    """Why there are no exact contacts; nothing while it is empty."""
+    from interverse.sim import coulomb
+
+    reasons, real = [], coulomb.missing
+    monkeypatch.setattr(coulomb, "missing", lambda: reasons[0] if reasons else real())
+    return reasons

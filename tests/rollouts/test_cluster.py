@@ -276,9 +276,34 @@ def test_a_local_cluster_ends_with_the_process_that_started_it(how, tmp_path, re
 # --------------------------------------------------------------------------- nodes that differ
 
 
-def test_a_node_of_other_versions_says_so():
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("numpy", r"numpy \d.* instead of other"),
+        ("mujoco", r"mujoco \d.* instead of other"),
+        ("interverse's files", r"interverse's files \w{32} instead of other"),
+        ("friction solver", r"friction solver \w{16} instead of other"),
+    ],
+)
+def test_a_node_of_other_versions_says_so(name, said):
     from interverse.rollouts.cluster import check_versions, versions
 
     check_versions(versions())
-    with pytest.raises(InterverseError, match=r"numpy \d.* instead of 1\.0.*on every node"):
-        check_versions({**versions(), "numpy": "1.0"})
+    with pytest.raises(InterverseError, match=rf"node \S+ of the cluster has {said}.*every node"):
+        check_versions({**versions(), name: "other"})
+
+
+def test_a_node_without_the_solver_of_the_process_that_asks_says_why(monkeypatch, tmp_path):
+    from interverse.rollouts.cluster import check_versions, versions
+    from interverse.sim import coulomb
+
+    assert coulomb.missing() is None
+    asked = versions()
+    monkeypatch.setenv("INTERVERSE_CACHE", str(tmp_path))
+    monkeypatch.setenv("CC", "no-such-compiler")
+    coulomb._loaded.cache_clear()
+    try:
+        with pytest.raises(InterverseError, match=r"solver missing \(.* no C compiler"):
+            check_versions(asked)
+    finally:
+        coulomb._loaded.cache_clear()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
 from mujoco.batch import Batch
 
-from interverse.sim import coulomb
+from interverse.sim import coulomb, native
 from interverse.worlds.trifinger.contacts import contact_mode
 
 MU, G, DT = 0.5, 9.81, 0.004
@@ -107,9 +112,35 @@ def no_compiler(monkeypatch, tmp_path):
     coulomb._loaded.cache_clear()
 
 
-def test_without_a_compiler_worlds_are_convex(no_compiler):
+def test_without_a_compiler_worlds_are_convex_and_say_so(no_compiler):
     assert "no C compiler" in (coulomb.missing() or "")
-    assert contact_mode(None, "cpu", 1) == "convex"
+    with pytest.warns(UserWarning, match=r"contact is convex, not exact: .*no C compiler"):
+        assert contact_mode(None, "cpu", 1) == "convex"
+
+
+_BROUGHT = """
+import hashlib, sys
+from pathlib import Path
+from interverse.sim import coulomb
+from interverse.worlds.trifinger.contacts import contact_mode
+coulomb.SOURCE = Path(sys.argv[1]).with_name("coulomb.c")
+assert coulomb.library_path() == Path(sys.argv[1])
+assert contact_mode(None, "cpu", 1) == "exact"
+assert coulomb.solver_hash() == hashlib.sha256(Path(sys.argv[1]).read_bytes()).hexdigest()[:16]
+"""
+
+
+def test_what_the_package_brings_needs_no_compiler(tmp_path):
+    brought = tmp_path / native.file_name(mujoco.__version__)
+    native.compile_solver(Path(mujoco.__file__).parent, brought)
+    env = {**os.environ, "CC": "no-such-compiler", "INTERVERSE_CACHE": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", _BROUGHT, str(brought)], env=env, check=True)
+
+
+def test_a_solver_for_another_mujoco_is_never_loaded(no_compiler, monkeypatch, tmp_path):
+    monkeypatch.setattr(coulomb, "SOURCE", tmp_path / "coulomb.c")
+    (tmp_path / native.file_name("4.0.99")).write_bytes(b"not for this one")
+    assert f"no friction solver for MuJoCo {mujoco.__version__}" in (coulomb.missing() or "")
 
 
 def test_without_a_compiler_exact_is_refused_with_the_reason(no_compiler):

@@ -14,6 +14,7 @@ contacts make the forces of the substep.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -103,6 +104,8 @@ def contact_mode(asked: ContactMode | None, device: str, blocks: int) -> Contact
     warp = device.partition(":")[0] in ("cuda", "warp")
     cannot = "MuJoCo Warp has no such solver" if warp else coulomb.missing()
     if asked is None:
+        if cannot and not warp and blocks <= _PILE:
+            warnings.warn(f"contact is convex, not exact: {cannot}", stacklevel=2)
         return "convex" if cannot or blocks > _PILE else "exact"
     if cannot:
         raise InvalidValueError(
