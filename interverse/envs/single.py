@@ -21,6 +21,7 @@ from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)
 _ARRAYS = (np.ndarray, np.generic)
+NESTED = ("state", "solution")  # entries of `info` that are dicts by variable
 _FPS = 25  # pictures a second of a window or a video
 
 
@@ -175,7 +176,7 @@ def _first_entries(info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def nested(info: dict[str, Any]) -> dict[str, Any]:
-    """Returns entries with those of one owner in a dict of theirs: `state/gravity` is in `state`.
+    """Returns entries with those of state and solution in dicts: `state/gravity` is in `state`.
 
     >>> nested({"success": True, "state/gravity": -9.8})
     {'success': True, 'state': {'gravity': -9.8}}
@@ -183,7 +184,7 @@ def nested(info: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in info.items():
         owner, _, key = name.partition("/")
-        if key:
+        if key and owner in NESTED:
             out.setdefault(owner, {})[key] = value
         else:
             out[name] = value

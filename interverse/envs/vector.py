@@ -29,6 +29,7 @@ from interverse.envs.build import (
 from interverse.envs.checks import select_worlds
 from interverse.envs.copying import CopyableEnv
 from interverse.envs.driver import Driver, Transition
+from interverse.envs.single import NESTED
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
@@ -269,9 +270,8 @@ def _vector_info(moment: Transition, worlds: Any, num_envs: int | None = None) -
     mask.setflags(write=False)  # all entries have it
     out: dict[str, Any] = {}
     for name, value in moment.info.items():
-        owner, _, key = name.partition("/")
-        part = out.setdefault(owner, {}) if key else out  # `state/gravity` is in `state`
-        name = key or owner
+        part, (owner, _, key) = out, name.partition("/")
+        if key and owner in NESTED:  # `state/gravity` is in `state`
+            part, name, out["_" + owner] = out.setdefault(owner, {}), key, mask
         part[name], part["_" + name] = value.copy() if moment.info_lasts else value, mask
-        out["_" + owner] = mask
     return out

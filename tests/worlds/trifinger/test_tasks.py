@@ -190,6 +190,15 @@ def test_the_solution_solves_the_task(envs, task):
     )
 
 
+def test_hints_of_many_worlds_have_masks():
+    venv = iv.make_vec("trifinger/reaching-v1", 2, info_solution=True, info_state=True)
+    _, info = venv.reset(seed=0)
+    assert info["solution"]["joint_positions"].shape == (2, 9)
+    assert info["_state"].all()
+    assert info["state"]["_gravity"].all()
+    venv.close()
+
+
 def test_contacts_and_forces_can_be_asked(envs):
     env = envs("stacking2", contact_sensors=True)
     world = env.unwrapped.world
