@@ -33,7 +33,7 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     "export_original": ("original", "ExportOriginal", "export_original", "data for CausalMBRL"),
     "import_original": ("original", "ImportOriginal", "import_original", "CausalMBRL's data"),
     "list": ("listing", "Listing", "listing", "every registered world"),
-    "new": ("new", "New", "new", "a world, task, actor or metric of your own"),
+    "new": ("new", "New", "new", "a world, task, actor, metric or model"),
     "report": ("report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": ("reproduce", "Reproduce", "reproduce", "published tables, made again"),
     "score": ("score", "Score", "score", "a world model of your own, beside its yardsticks"),

@@ -1,4 +1,4 @@
-"""`interverse new`: the first files of a world, a task, an actor or a metric of one's own."""
+"""`interverse new`: the first files of a world, a task, an actor, a metric or a world model."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _WORD = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, kw_only=True)
 class New:
-    """Writes a working start: a world (a folder), a TriFinger task, an actor, a metric (files)."""
+    """Writes a working start: a world (a folder), a TriFinger task, an actor, a metric, a model."""
 
-    kind: Annotated[Literal["world", "task", "actor", "metric"], tyro.conf.Positional]
-    """What to start: world, task, actor or metric."""
+    kind: Annotated[Literal["world", "task", "actor", "metric", "model"], tyro.conf.Positional]
+    """What to start: world, task, actor, metric or world model."""
     name: Annotated[str, tyro.conf.Positional]
     """Its name, a Python module's: lower case letters, digits and underscores."""
     folder: Path = Path()
@@ -64,6 +64,7 @@ _NEXT = {
     "world": "interverse check {name}:lab/{name}-v1",
     "task": "interverse check {name}:lab/{name}-v1",
     "actor": "from {name} import InTurn, for a stage of a curriculum; see docs/evaluation.md",
+    "model": "interverse fit blocks/observed-3-v1 --model {name}:Own --out runs/{name}",
     "metric": "iv.evaluate(..., metrics=[{name}.effort]); see docs/evaluation.md",
 }
 

@@ -12,7 +12,6 @@ import tyro
 
 from interverse.cli.evaluate import parse_pairs
 from interverse.cli.json_output import print_json
-from interverse.core.files.atomic import write_json
 from interverse.scoring.built import build_model
 from interverse.scoring.world_model import ScoreBudget, WorldModelScores, score_world_model
 
@@ -45,8 +44,6 @@ class Score:
     """cpu or cuda."""
     option: tuple[str, ...] = ()
     """Options of the world, as NAME=VALUE (JSON values)."""
-    out: Path | None = None
-    """A JSON file for the scores."""
     json: bool = False
     """Write all scores as one JSON document to standard output."""
 
@@ -64,8 +61,6 @@ def score(config: Score) -> WorldModelScores:
             device=config.device,
             **options,
         )
-    if config.out is not None:
-        write_json(config.out, found.to_dict())
     if config.json:
         print_json(found.to_dict())
     else:

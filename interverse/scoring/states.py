@@ -82,7 +82,7 @@ class StateBench:
 
     def __init__(self, id: str, *, budget: str, seed: int, options: Mapping[str, Any]) -> None:
         self.id, self.seed, self.options = id, seed, options
-        env = self._worlds(1)
+        env = state_worlds(id, 1, steps=1, options=options)
         observed, acted = env.single_observation_space, env.single_action_space
         env.close()
         if not (

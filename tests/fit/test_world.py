@@ -133,32 +133,10 @@ def test_flags_shape_the_model_and_its_training():
         FitWorld(id="blocks/observed-3-v1", model="gnn", width=2)
 
 
-OWN = """
-import torch
-from torch import nn
-
-class Own(nn.Module):
-    def __init__(self, actions):
-        super().__init__()
-        self.see = nn.Sequential(nn.Conv2d(3, 8, 10, 10), nn.Flatten(), nn.Linear(200, 16))
-        self.step, self.actions = nn.Linear(16 + actions, 16), actions
-
-    def encode(self, images):
-        return self.see(images.movedim(-1, 1).float() / 255)
-
-    def rollout(self, latents, actions):
-        seen = []
-        for action in actions.unbind(1):
-            told = nn.functional.one_hot(action, self.actions).float()
-            latents = latents + self.step(torch.cat([latents, told], 1))
-            seen.append(latents)
-        return torch.stack(seen, 1)
-"""
-
-
 def test_a_model_of_ones_own_is_trained_then_scored_alike(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "my_own_model.py").write_text(OWN)
+    assert main(["new", "model", "my_own_model"]) == 0
+    assert "--model my_own_model:Own" in capsys.readouterr().out
     words = ["blocks/observed-3-v1", "--model", "my_own_model:Own", "--epochs", "1"]
     monkeypatch.syspath_prepend(str(tmp_path))
     assert main(["fit", *words, "--out", "fit", "--json"]) == 0
@@ -170,5 +148,8 @@ def test_a_model_of_ones_own_is_trained_then_scored_alike(tmp_path, capsys, monk
     assert {kind: scored[kind] for kind in KINDS} == {kind: fitted[kind] for kind in KINDS}
     assert main(["fit", "blocks/observed-3-v1", "--model", "my_own_model:Own", "--sigma", "1"]) == 2
     assert "--sigma 1.0 belongs to this library's models" in capsys.readouterr().err
+    words = ["tutorial/slider-v1", "--model", "my_own_model:Own", "--epochs", "1", "--json"]
+    assert main(["fit", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["in_scene"]["value"] is not None
     assert main(["score", "my_own_model:Missing", "blocks/observed-3-v1"]) == 2
     assert "has no 'Missing'" in capsys.readouterr().err

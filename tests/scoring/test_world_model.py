@@ -248,6 +248,11 @@ def test_a_world_of_real_actions_scores_what_is_defined():
     assert found["planning"]["latent_closed"]["absent"]
 
 
+def test_a_world_of_other_observations_is_refused_by_name():
+    with pytest.raises(InvalidValueError, match=r"rooms/single-v1 has observations Dict"):
+        iv.score_world_model(Identity(), "rooms/single-v1")
+
+
 class _Bad(Identity):
     def __init__(self, **methods):
         for name, method in methods.items():
