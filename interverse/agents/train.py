@@ -101,8 +101,6 @@ class Train:
     """Options of the world, as for make."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
-    allow_other_code: bool = False
-    """Go on with a folder that other code or libraries began."""
     device: str = "cpu"
     """Where the networks are: cpu or cuda. The worlds stay on the CPU."""
     hyper: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
@@ -169,7 +167,6 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
             total=steps,
             display=stack.enter_context(Display(show=progress)),
             wandb=config.wandb,
-            allow_other_code=config.allow_other_code,
         )
         stack.enter_context(run)
         model.set_logger(Logger(None, [_Curves(run)]))
@@ -275,7 +272,7 @@ def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
         "settings": {**defaults, **_settings(config, env), **noise, **network},
         "engine": engine_of(world),
     }
-    for name in ("out", "allow_other_code", "wandb"):
+    for name in ("out", "wandb"):
         del record[name]
     return dict(plain(record))
 

@@ -29,7 +29,7 @@ from interverse.cli.config_file import flag_words
 from interverse.cli.evaluate import Evaluate, flag_names, parse_pairs
 from interverse.cli.json_output import print_json
 from interverse.cli.train import parsed, training, usual_algorithm
-from interverse.core.code import claim_file
+from interverse.core.code import stamp
 from interverse.core.errors import (
     FileFormatError,
     InterverseError,
@@ -61,7 +61,7 @@ from interverse.worlds.world import engine_of
 
 MOST_WORKERS = 10_000
 _KEYS = ("algorithms", "curricula", "evaluate", "seeds", "tasks", "train")
-_OTHERS = {"actor", "algorithm", "allow_other_code", "curriculum", "out", "seed", "seeds"} | {
+_OTHERS = {"actor", "algorithm", "curriculum", "out", "seed", "seeds"} | {
     "json",
     "task",
 }
@@ -86,8 +86,6 @@ class SweepCommand:
     """A Ray cluster that runs the cells: local, auto or an address."""
     dry_run: bool = False
     """Show the cells and how far each is, and start none."""
-    allow_other_code: bool = False
-    """Go on with cells that other code or libraries began."""
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
 
@@ -122,11 +120,9 @@ class SweepCell:
         world = re.sub(r"[^\w.-]", "_", self.task)
         return f"{world}-{self.experiment}-s{self.seed}"
 
-    def command(self, out: Path, *, allow_other_code: bool = False) -> Any:
+    def command(self, out: Path) -> Any:
         """Returns the training as a command that writes to a folder."""
-        words = [*self.train, "--out", str(out)]
-        words += ["--allow-other-code"] if allow_other_code else []
-        return parsed(words)
+        return parsed([*self.train, "--out", str(out)])
 
     @property
     def gpus(self) -> int:
@@ -309,7 +305,6 @@ def sweep_command(config: SweepCommand) -> None:
             config.out,
             workers=config.workers,
             cluster=config.cluster,
-            allow_other_code=config.allow_other_code,
             progress=True,
         )
     made, failed = bool(len(outcome.results)), outcome.failed
@@ -403,7 +398,6 @@ def sweep(
     *,
     workers: int = 1,
     cluster: str | None = None,
-    allow_other_code: bool = False,
     progress: bool = False,
 ) -> SweepOutcome:
     """Returns the scores of a sweep, and writes them with a report.
@@ -416,16 +410,15 @@ def sweep(
         out: a folder: `cells/NAME` for each, `results.parquet` and `report`.
         workers: how many cells run at a time, in processes of their own if more than one.
         cluster: a Ray cluster that runs the cells, as for `evaluate`; None stays on this machine.
-        allow_other_code: go on with cells that other code or libraries began.
         progress: whether to show a progress bar on standard error.
     """
     check_whole(workers, "workers", MOST_WORKERS)
     plan, root = read_plan(Path(file)), Path(out)
     with alone_in(root):
         for cell in plan:
-            _claim(cell, folder_of(root, cell), allow_other_code=allow_other_code)
+            _stamp(cell, folder_of(root, cell))
         missing = [cell for cell in plan if not _is_finished(folder_of(root, cell))]
-        work = partial(_run_all, missing, root, workers, cluster, allow_other_code)
+        work = partial(_run_all, missing, root, workers, cluster)
         failed = _watched(work(), total=len(plan), done=len(plan) - len(missing), show=progress)
         files = [folder_of(root, c) / SCORES / RESULT_FILE for c in plan if c.name not in failed]
         results = Results.concat([Results.from_parquet(file) for file in files])
@@ -441,12 +434,12 @@ def folder_of(root: Path, cell: SweepCell) -> Path:
 
 
 def _run_all(
-    missing: list[SweepCell], root: Path, workers: int, cluster: str | None, other: bool
+    missing: list[SweepCell], root: Path, workers: int, cluster: str | None
 ) -> Iterator[tuple[str, str | None]]:
     """Yields each cell's name and error, if any, as cells end."""
     finished: Generator[tuple[SweepCell, dict[str, bytes] | str | None]]
     if cluster is None:
-        finished = run_units(_run_here, missing, (root, other), workers=workers, on_lost=_lost)
+        finished = run_units(_run_here, missing, root, workers=workers, on_lost=_lost)
     else:
         engines = {task: _engine(task) for task in {cell.task for cell in missing}}
         finished = run_units(
@@ -463,11 +456,10 @@ def _run_all(
             yield cell.name, error
 
 
-def _run_here(cell: SweepCell, shared: tuple[Path, bool]) -> str | None:
+def _run_here(cell: SweepCell, root: Path) -> str | None:
     """Runs a cell in its folder; returns its error, if any."""
-    root, other = shared
     try:
-        run_cell(cell, folder_of(root, cell), allow_other_code=other)
+        run_cell(cell, folder_of(root, cell))
     except Exception as error:  # the other cells go on
         return _describe(error)
     return None
@@ -503,19 +495,19 @@ def _report(results: Any, folder: Path) -> None:
     report(results, folder, episodes=False, title="Sweep")
 
 
-def _claim(cell: SweepCell, folder: Path, *, allow_other_code: bool) -> None:
-    """Marks a folder as the cell's, or raises if it was begun as another or by other code."""
+def _stamp(cell: SweepCell, folder: Path) -> None:
+    """Marks a folder as the cell's, or raises if it was begun as another."""
     code = own_code(cell.task, training(cell.command(folder))[0].options)
     identity = {"train": list(cell.train), "evaluate": list(cell.evaluate), "code": code}
-    claim_file(folder / _CELL, identity, "cell", allow_other_code=allow_other_code)
+    stamp(folder / _CELL, identity, "cell")
 
 
-def run_cell(cell: SweepCell, folder: Path, *, allow_other_code: bool = False) -> None:
+def run_cell(cell: SweepCell, folder: Path) -> None:
     """Trains, scores and records a cell, from wherever its folder stands."""
     remove_stale(folder)
     fresh = not (folder / "train.json").exists()
     started = time.monotonic()
-    settings, train = training(cell.command(folder, allow_other_code=allow_other_code))
+    settings, train = training(cell.command(folder))
     policy = train(settings, progress=False)
     trained = time.monotonic()
     evaluate(
@@ -523,7 +515,6 @@ def run_cell(cell: SweepCell, folder: Path, *, allow_other_code: bool = False) -
         cell.task,
         out=folder / SCORES,
         experiment=cell.experiment,
-        allow_other_code=allow_other_code,
         **cell.evaluation(),
     )
     seconds = [trained - started, time.monotonic() - trained] if fresh else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache
@@ -59,88 +60,67 @@ def different(one: Any, other: Mapping[str, Any]) -> list[str]:
     return sorted(n for n in one.keys() | other.keys() if one.get(n) != other.get(n))
 
 
-def claim_file(
-    file: Path,
-    identity: Mapping[str, Any],
-    what: str,
-    *,
-    free: Collection[str] = (),
-    keeps_history: bool = False,
-    allow_other_code: bool = False,
-) -> bool:
-    """Writes into a folder's file whose it is, with its code, or raises if it is another's.
+def stamp(
+    file: Path, identity: Mapping[str, Any], what: str, *, free: Collection[str] = ()
+) -> list[dict[str, str]]:
+    """Writes into a folder's file what it is tied to, or raises if it is another's.
+
+    Code that differs from the folder's changes nothing that was asked for: it is written down
+    beside the code before, and a line on standard error says so. Other settings are refused.
 
     Args:
         file: a JSON file of the folder.
         identity: what the folder is tied to, as JSON; its `code` is code beside the package's.
         what: what it holds, for the message.
         free: names of the identity that may change.
-        keeps_history: write down the code of every start with other code than before, in order.
-        allow_other_code: go on with what other code or libraries began.
 
     Returns:
-        Whether it had been begun before.
+        The code of every start so far with other code than before, in order; the last is this one.
     """
-    mine, codes, begun = {**code_identity(), **identity.get(_CODE, {})}, [], file.exists()
+    mine = {**code_identity(), **identity.get(_CODE, {})}
     identity = {name: value for name, value in identity.items() if name != _CODE}
-    if begun:
-        held = read_json_object(file)
-        code = held.pop(_CODE, None)
-        codes = code if isinstance(code, list) else [code]
-        _check_owner(file.parent, held, identity, what, free, partly=allow_other_code)
-        if codes[-1:] != [mine] and not allow_other_code:
-            _refuse_other_code(file.parent, codes[-1] if codes else None, mine)
-    if keeps_history:
-        write_json(file, {**identity, _CODE: codes if codes[-1:] == [mine] else [*codes, mine]})
-    elif not begun:
-        write_json(file, {**identity, _CODE: mine})
-    return begun
+    if not file.exists():
+        write_json(file, {**identity, _CODE: [mine]})
+        return [mine]
+    held = read_json_object(file)
+    codes = held.pop(_CODE, None)
+    codes = codes if isinstance(codes, list) else [codes or {}]  # older folders have one
+    same = codes[-1:] == [mine]
+    # Other code may have written less of the identity.
+    unlike = [n for n in different(held, identity) if n not in free and (n in held or same)]
+    if unlike:
+        pairs = [pair for n in unlike for pair in _leaves(n, held.get(n), identity.get(n))]
+        shown = ", ".join(f"{name} {there!r} there, {here!r} here" for name, there, here in pairs)
+        raise InvalidValueError(
+            explain(
+                f"{file.parent} holds another {what}: {shown}",
+                fix="Choose another folder, or delete that one",
+            )
+        )
+    if not same:
+        names = different(codes[-1], mine)
+        sys.stderr.write(
+            f"{file.parent} was begun with other code ({', '.join(names)}): what it holds is kept,"
+            " and its record names both.\n"
+        )
+        codes = [*codes, mine]
+    write_json(file, {**identity, _CODE: codes})
+    return codes
 
 
-def claim_run(folder: Path, config: Mapping[str, Any], *, allow_other_code: bool = False) -> None:
+def stamp_run(folder: Path, config: Mapping[str, Any]) -> None:
     """Marks a folder as a training run's, with its code; another run's is left alone.
 
     Args:
-        folder: where the run writes; its `train.json` holds the config, and the code of each start
-            with other code than before, in order.
+        folder: where the run writes; its `train.json` holds the config and the code.
         config: what tells the run from others, as JSON; more steps may be asked for. Its `code`,
             if any, is code beside the package's: the world's own.
-        allow_other_code: go on with what other code or libraries began.
     """
     file = folder / TRAIN_FILE
     held = read_json_object(file).get(_STEPS) if file.exists() else None
     if isinstance(held, int) and isinstance(config.get(_STEPS), int):  # fewer are made already
         config = {**config, _STEPS: max(held, config[_STEPS])}
-    claim_file(
-        file,
-        config,
-        "run",
-        free=(_STEPS,),
-        keeps_history=True,
-        allow_other_code=allow_other_code,
-    )
-
-
-def _check_owner(
-    folder: Path,
-    held: Mapping[str, Any],
-    identity: Mapping[str, Any],
-    what: str,
-    free: Collection[str],
-    *,
-    partly: bool,
-) -> None:
-    """Raises if a folder is another's; `partly`: the other code may have written less of it."""
-    names = [n for n in different(held, identity) if n not in free and (n in held or not partly)]
-    if names:
-        pairs = [pair for n in names for pair in _leaves(n, held.get(n), identity.get(n))]
-        shown = ", ".join(f"{name} {there!r} there, {here!r} here" for name, there, here in pairs)
-        raise InvalidValueError(
-            explain(
-                f"{folder} holds another {what}: {shown}",
-                fix="Choose another folder, or delete that one",
-            )
-        )
+    stamp(file, config, "run", free=(_STEPS,))
 
 
 def _leaves(name: str, there: Any, here: Any) -> list[tuple[str, Any, Any]]:
@@ -149,15 +129,3 @@ def _leaves(name: str, there: Any, here: Any) -> list[tuple[str, Any, Any]]:
         return [(name, there, here)]
     names = different(there, here)
     return [leaf for n in names for leaf in _leaves(f"{name}.{n}", there.get(n), here.get(n))]
-
-
-def _refuse_other_code(folder: Path, held: Any, mine: Mapping[str, str]) -> None:
-    """Raises: a folder was begun with other code than this."""
-    names = different(held, mine)
-    differ = "differs" if len(names) == 1 else "differ"
-    raise InvalidValueError(
-        explain(
-            f"{folder} was begun with other code: {', '.join(names)} {differ}",
-            fix="Choose another folder, or pass allow_other_code=True (--allow-other-code)",
-        )
-    )

@@ -27,7 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, final
 
-from interverse.core.code import claim_run
+from interverse.core.code import stamp_run
 from interverse.core.errors import missing_extra
 from interverse.core.files.atomic import alone_in, quiet_threads, storage
 from interverse.core.files.checkpoints import Checkpoint, Checkpoints
@@ -46,14 +46,13 @@ class Run:
 
     Args:
         folder: where it writes; None for a run that leaves nothing, which only shows and stops.
-        identity: what tells it from others, as JSON; see `interverse.core.code.claim_run`.
+        identity: what tells it from others, as JSON; see `interverse.core.code.stamp_run`.
         title: of its bar and its lines.
         total: steps in all.
         every: steps between two checkpoints; there is one every five minutes anyhow, and at the
             end.
         display: where progress is shown, also of other runs beside it; None shows nothing.
         wandb: a project of Weights & Biases that gets the curves too.
-        allow_other_code: go on with a folder that other code or libraries began.
 
     Attributes:
         checkpoints: those in the folder; see `interverse.core.files.checkpoints`.
@@ -69,11 +68,9 @@ class Run:
         every: int | None = None,
         display: Display | None = None,
         wandb: str | None = None,
-        allow_other_code: bool = False,
     ) -> None:
         self.folder, self._identity, self._title, self._total = folder, identity, title, total
         self._every, self._display, self._wandb = every, display, wandb
-        self._allow_other_code = allow_other_code
         self.checkpoints = None if folder is None else Checkpoints(folder / CHECKPOINTS)
         self._stack = ExitStack()
         self._stop = threading.Event()
@@ -88,8 +85,7 @@ class Run:
                 stack.enter_context(alone_in(self.folder))
                 stack.enter_context(storage(self.folder))
                 stack.enter_context(quiet_threads())
-                own = self._allow_other_code
-                claim_run(self.folder, self._identity, allow_other_code=own)
+                stamp_run(self.folder, self._identity)
                 if self._wandb is not None:
                     config = {n: value for n, value in self._identity.items() if n != "code"}
                     stack.enter_context(_tracked(self._wandb, self.folder, config))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import logging
@@ -13,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from interverse.core.code import code_identity
+from interverse.core.code import code_identity, stamp
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
@@ -26,11 +28,12 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import remove_stale, write_json
 from interverse.core.files.json_text import plain
-from interverse.core.rng import check_seed
+from interverse.core.rng import Noise, check_seed
 from interverse.core.type_checks import blames_types
-from interverse.envs import make
+from interverse.envs import WorldEnv, make
+from interverse.envs.values import to_numpy
 from interverse.protocols import record
-from interverse.protocols.folder import add_to_index, check_indexed, claim, write_index
+from interverse.protocols.folder import RUN_FILE, add_to_index, check_indexed, write_index
 from interverse.protocols.measures import (
     Metric,
     MetricLike,
@@ -41,7 +44,7 @@ from interverse.protocols.measures import (
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import Request
 from interverse.protocols.select import Selection, check_unset, select_protocols
-from interverse.protocols.unit import ROWS, Unit, run_unit
+from interverse.protocols.unit import ROWS, Unit, play, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
 from interverse.rollouts.executors import run_units, sendable
@@ -53,6 +56,7 @@ from interverse.rollouts.policy import (
     space_note,
     training_engine,
     training_space,
+    uniform_action,
 )
 from interverse.rollouts.policy_files import pack_policy
 from interverse.rollouts.policy_world import (
@@ -63,8 +67,9 @@ from interverse.rollouts.policy_world import (
     task_note,
     unrecorded_note,
 )
-from interverse.scm.space import Choice
+from interverse.scm.space import Choice, Space
 from interverse.scm.variable import Variable
+from interverse.worlds.own_code import own_code
 from interverse.worlds.world import engine_of, resolved_options
 
 _LOG = logging.getLogger(__name__)
@@ -101,7 +106,6 @@ def evaluate(
     progress: bool = False,
     cluster: str | None = None,
     version: str | None = None,
-    allow_other_code: bool = False,
     device: str | None = None,
     **options: Any,
 ) -> Results:
@@ -109,9 +113,10 @@ def evaluate(
 
     The score of an episode depends on (task, protocol, seed, episode) alone: not on the number of
     workers, the order, or a restart. With `out`, each finished unit of 50 episodes is on disk at
-    once, and a call with the same arguments goes on from there. A folder holds one policy: one that
-    cannot be told from others by its content (any callable that is no Torch module) needs a
-    `version`, or a folder of its own every time.
+    once, and a call with the same arguments goes on from there; a call with other protocols, seeds
+    or episodes adds to the table. A folder holds one policy. One that cannot be told from others by
+    its content (any callable that is no Torch module) plays an episode of the folder again, which
+    must come out as it did; a `version` of yours says it at once.
 
     Args:
         policy: what acts; see `interverse.rollouts.as_policy`. A trained one brings the options of
@@ -133,7 +138,6 @@ def evaluate(
             `docs/cluster.md`); None runs them on this machine, in `workers` processes.
         version: a name of your own for this state of the policy and of the metrics, where their
             content cannot be hashed; change it whenever what they do changes.
-        allow_other_code: go on with a folder that other code or libraries began.
         device: where the worlds run, such as cuda, in worlds that run there; the CPU by default.
         **options: options of the world, as for `make`; none that a protocol sets itself.
     """
@@ -168,16 +172,23 @@ def evaluate(
         policy_version=version,
     )
     plan = _plan(request, None if out is None else Path(out), about, resolved)
-    if plan.folder is not None:
-        claim(plan.folder, plan.identity, allow_other_code=allow_other_code)
-        remove_stale(plan.folder)
-        remove_stale(plan.folder / "units")
-    rows = _collect(plan, policy, int(workers), cluster, progress=progress)
+    held: dict[str, _Held] = {}
+    folder = plan.folder
+    if folder is not None:
+        codes = stamp(folder / RUN_FILE, plan.identity, "evaluation", free=("version",))
+        if len(codes) > 1:
+            plan = replace(plan, provenance={**plan.provenance, "earlier_code": codes[:-1]})
+        remove_stale(folder)
+        remove_stale(folder / "units")
+        held = _held_units(folder)
+        if held and not record.is_known(plan.identity):
+            _check_same(request, held)
+    rows = _collect(plan, held, policy, int(workers), cluster, progress=progress)
     results = Results.from_rows(rows, plan.provenance).named(request.label)
-    if plan.folder is not None:
-        results.to_parquet(plan.folder / RESULT_FILE)
-        write_json(plan.folder / COMMAND_FILE, {"command": command()})
-        write_index(plan.folder)
+    if folder is not None:
+        _table(plan, folder, request.label).to_parquet(folder / RESULT_FILE)
+        write_json(folder / COMMAND_FILE, {"command": command()})
+        write_index(folder)
     return replace(results, provenance={**results.provenance, "command": command()})
 
 
@@ -234,6 +245,8 @@ def _check_world(
         env = make(task, **settings)
         try:
             env.reset(seed=0)
+            if own_code(task, settings):
+                _check_own(env)
             as_policy(policy, env.world)
             check_task(policy, task, env.world)
             for protocol in chosen:
@@ -258,6 +271,49 @@ def _check_world(
     ranges = {task: {"return": [low, high]}} if known else {}
     said = {"notes": told} if (told := [note for note in notes if note]) else {}
     return {"variables": about, "ranges": ranges, **said}, engine, resolved
+
+
+def _check_own(env: WorldEnv) -> None:
+    """Raises where a world of one's own breaks what a score takes for granted; takes one step."""
+    world, told = env.world, []
+    asked = world.options.max_steps
+    if asked is not None and world.max_steps > asked:
+        told.append(f"max_steps is {world.max_steps}, and the option asks for {asked}")
+    first = world.observe()
+    before = copy.deepcopy(first)
+    noise = Noise(env.driver.seeds, env.driver.episodes, env.driver.steps + 1)
+    action = uniform_action(env.action_space, noise)[0]
+    env.step(action)
+    if not _alike(first, before):
+        told.append("observe() returns its buffer, so earlier observations change: return a copy")
+    score = world.score()
+    if to_numpy(score.terminated).dtype.kind != "b":
+        told.append("terminated is no array of bool")
+    for name in {"success", "fractional_success"} & score.info.keys():
+        value = to_numpy(score.info[name]).astype(float)
+        if not np.all((value >= 0) & (value <= 1)):
+            told.append(f"{name} is {value.max():g}, beyond 0 to 1")
+    for name, variable in env.variables.items():  # their spaces are as they are now
+        domain = variable.domain
+        for space in (variable.space_a, variable.space_b):
+            if isinstance(space, Space) and not (
+                np.all(space.low >= domain.low) and np.all(space.high <= domain.high)
+            ):
+                told.append(f"a space of {name} reaches beyond its domain")
+    env.reset(seed=0)
+    if told:
+        raise InvalidValueError(
+            explain(
+                f"{env.driver.id} breaks what scores rest on: {'; '.join(told)}",
+                fix="`interverse check ID` tries all that a world promises",
+            )
+        )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, Mapping):
+        return all(_alike(one[name], other[name]) for name in one)
+    return np.array_equal(to_numpy(one), to_numpy(other), equal_nan=to_numpy(one).dtype.kind == "f")
 
 
 def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
@@ -325,28 +381,117 @@ def _solver(engine: Mapping[str, str]) -> dict[str, str]:
 
 
 def _collect(
-    plan: _Plan, policy: PolicyLike, workers: int, cluster: str | None, *, progress: bool
+    plan: _Plan,
+    held: Mapping[str, _Held],
+    policy: PolicyLike,
+    workers: int,
+    cluster: str | None,
+    *,
+    progress: bool,
 ) -> list[dict[str, Any]]:
-    """Runs what is missing and returns all rows, in the plan's order."""
+    """Runs what is missing and returns the rows that were asked for, in the plan's order."""
     done: dict[str, list[dict[str, Any]]] = {}
     missing = []
     for unit in plan.units:
-        rows = _read(plan.file(unit), unit)
-        if rows is None:
-            missing.append(unit)
+        known = held.get(unit.name)
+        same = known is not None and known.identity == _identity(unit)
+        if known is not None and same and len(known.rows) >= unit.episodes:
+            done[unit.name] = known.rows[: unit.episodes]
         else:
-            done[unit.name] = rows
+            missing.append(unit)
     _play_one_again(missing)
     finished = closing(_run(missing, policy, workers, cluster))
     with _bar(len(plan.units), len(done), show=progress) as advance, finished as pairs:
         for unit, rows in pairs:
             file = plan.file(unit)
             if file is not None:
-                Results.from_rows(rows, {"unit": _identity(unit)}).to_parquet(file)
+                told = {"unit": _identity(unit), "protocol": record.describe(unit.protocol)}
+                Results.from_rows(rows, told).to_parquet(file)
                 add_to_index(file)
             done[unit.name] = rows
             advance()
     return [row for unit in plan.units for row in done[unit.name]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A unit that a folder holds: its rows, and what its protocol is, where its file says so."""
+
+    identity: str
+    rows: list[dict[str, Any]]
+    protocol: Mapping[str, Any] | None
+
+
+def _held_units(folder: Path) -> dict[str, _Held]:
+    """Returns the whole units of a folder by name; a torn or edited one is left to be played."""
+    found = {}
+    for file in sorted((folder / "units").glob("*.parquet")):
+        try:
+            check_indexed(file)
+            held = Results.from_parquet(file)
+        except (FileFormatError, InvalidValueError) as error:
+            _LOG.warning("%s is played again: %s", file, error)
+            continue
+        rows = held.data.drop_columns(["experiment", "step"]).to_pylist()
+        rows = [{k: v for k, v in row.items() if v is not None} for row in rows]
+        told = held.provenance
+        found[file.stem] = _Held(str(told.get("unit")), rows, told.get("protocol"))
+    return found
+
+
+def _check_same(request: Request, held: Mapping[str, _Held]) -> None:
+    """Raises unless a policy or metric without an identity gives what the folder holds.
+
+    One episode is played again: the last of the first unit that says its protocol.
+    """
+    for unit in held.values():
+        if unit.protocol is None or not unit.rows:
+            continue
+        row = unit.rows[-1]
+        again = Unit(
+            task=request.task,
+            options=request.options,
+            protocol=record.protocol_from(row["protocol"], unit.protocol),
+            seed=row["seed"],
+            number=row["episode"] // ROWS,
+            episodes=1,
+            metrics=request.metrics,
+        )
+        (now,) = play(again, request.policy, np.array([row["episode"]]))
+        if all(now.get(name) == value for name, value in row.items()):
+            return
+        break
+    raise InvalidValueError(
+        explain(
+            "the folder holds an evaluation that is not this one: the policy or a metric is a"
+            " callable whose content cannot be hashed, and an episode played again came out"
+            " otherwise",
+            allowed="the policy that the folder holds, a saved policy, or a version",
+            fix="Choose a new folder, or pass version='...' in every call and change it whenever"
+            " the policy changes",
+        )
+    )
+
+
+def _table(plan: _Plan, folder: Path, label: str) -> Results:
+    """Returns all units of the folder as one table, those of this call first."""
+    held = _held_units(folder)
+    described = dict(plan.provenance["protocols"])
+    wanted = [unit.name for unit in plan.units]
+    others = [n for n, unit in held.items() if n not in wanted and unit.protocol is not None]
+    for name in others:
+        protocol = held[name].rows[0]["protocol"]
+        if described.setdefault(protocol, held[name].protocol) != held[name].protocol:
+            _LOG.warning("%s is of another protocol of that name, and not in the table", name)
+    others = [n for n in others if described[held[n].rows[0]["protocol"]] == held[n].protocol]
+    rows = [row for name in (*wanted, *others) for row in held[name].rows]
+    provenance = {**plan.provenance, "protocols": described}
+    if len(rows) != sum(unit.episodes for unit in plan.units):  # more than this call asked for
+        provenance["seeds"] = sorted({row["seed"] for row in rows})
+        provenance["episodes"] = max(row["episode"] for row in rows) + 1
+        provenance["units"] = {name: len(held[name].rows) for name in (*wanted, *others)}
+    return Results.from_rows(rows, provenance).named(label)
 
 
 def _play_one_again(missing: list[Unit]) -> None:
@@ -359,23 +504,8 @@ def _play_one_again(missing: list[Unit]) -> None:
 
 def _identity(unit: Unit) -> str:
     """A hash of what the unit's protocol is, so that an edited protocol is run again."""
-    text = json.dumps([unit.name, record.describe(unit.protocol), unit.episodes], sort_keys=True)
+    text = json.dumps([unit.name, record.describe(unit.protocol)], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _read(file: Path | None, unit: Unit) -> list[dict[str, Any]] | None:
-    if file is None or not file.exists():
-        return None
-    try:
-        check_indexed(file)
-        held = Results.from_parquet(file)
-    except (FileFormatError, InvalidValueError) as error:
-        _LOG.warning("%s is played again: %s", file, error)
-        return None  # a torn, edited or foreign unit is simply run again
-    if held.provenance.get("unit") != _identity(unit):
-        return None
-    rows = held.data.drop_columns(["experiment", "step"]).to_pylist()
-    return [{k: v for k, v in row.items() if v is not None} for row in rows]
 
 
 def _run(

@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from interverse.core.code import claim_file
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
-from interverse.protocols import record
 
 RUN_FILE, INDEX_FILE = "run.json", "index.json"
 _UNITS = "units"
-
-
-def claim(folder: Path, identity: Mapping[str, Any], *, allow_other_code: bool) -> None:
-    """Marks the folder as this run's, or raises if it is another's: nothing is overwritten.
-
-    Args:
-        folder: where the evaluation writes.
-        identity: what the folder is tied to.
-        allow_other_code: go on with what other code or libraries began.
-    """
-    begun = claim_file(
-        folder / RUN_FILE,
-        identity,
-        "evaluation",
-        free=("version",),  # the code says more
-        allow_other_code=allow_other_code,
-    )
-    if begun and not record.is_known(identity):
-        raise InvalidValueError(
-            explain(
-                f"{folder} holds an evaluation that cannot be told from this one: the policy or a "
-                "metric is a callable whose content cannot be hashed",
-                allowed="a saved policy, a registered name, a Torch module, or a version",
-                fix="Choose a new folder, or pass version='...' in every call and change it "
-                "whenever the policy changes",
-            )
-        )
 
 
 def file_hash(path: Path) -> str:

@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
 from interverse.metrics import METRICS
@@ -78,6 +79,14 @@ class EpisodeScorer:
         self._reasons |= self._driver.diverged
         reward, terminated, truncated = (to_numpy(x) for x in (reward, terminated, truncated))
         info = {name: to_numpy(value) for name, value in info.items()}
+        if not np.all(np.isfinite(reward[alive])):
+            row = int(np.flatnonzero(alive & ~np.isfinite(reward))[0])
+            raise InvalidValueError(
+                explain(
+                    f"the world's reward is {reward[row]} at step {int(self._length[row]) + 1}",
+                    allowed="finite numbers: a mean without this episode would be of the others",
+                )
+            )
         self._length += alive
         self._reward.append(np.where(alive, reward, 0.0))
         self._trace.step(reward, alive)

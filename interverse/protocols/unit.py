@@ -51,12 +51,21 @@ class Unit:
     @property
     def name(self) -> str:
         """A file name for its results, also where the protocol is named like a variable."""
-        return f"{quote(self.protocol.name, safe=_PLAIN)}-seed{self.seed}-unit{self.number:04d}"
+        return unit_name(self.protocol.name, self.seed, self.number)
 
     @property
     def gpus(self) -> int:
         """How many GPUs of a cluster it takes."""
         return gpus_of(self.options.get("device"))
+
+
+def unit_name(protocol: str, seed: int, number: int) -> str:
+    """Returns a unit's file name without its ending.
+
+    >>> unit_name("box/mass", 0, 2)
+    'box%2Fmass-seed0-unit0002'
+    """
+    return f"{quote(protocol, safe=_PLAIN)}-seed{seed}-unit{number:04d}"
 
 
 def run_unit(unit: Unit, policy: PolicyLike) -> list[dict[str, Any]]:

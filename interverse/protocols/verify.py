@@ -11,7 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.core.code import code_identity
+from interverse.core.code import code_identity, different
 from interverse.core.errors import (
     FileFormatError,
     InterverseError,
@@ -26,7 +26,7 @@ from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.fingerprint import fingerprint, recorded_policy
 from interverse.protocols.folder import RUN_FILE, file_hash, read_index
 from interverse.protocols.measures import select_metrics
-from interverse.protocols.unit import ROWS, Unit, play
+from interverse.protocols.unit import ROWS, Unit, play, unit_name
 from interverse.results import Results
 from interverse.rollouts.policy import PolicyLike, load_policy
 from interverse.rollouts.policy_card import CARD, policy_path
@@ -153,6 +153,12 @@ def _check_rows(results: Results) -> list[str]:
         for seed in told.get("seeds", [])
         for episode in range(told.get("episodes", 0))
     }
+    if "units" in told:  # of calls with unlike protocols, seeds or numbers of episodes
+        wanted = {
+            address
+            for address in wanted
+            if address[2] % ROWS < told["units"].get(unit_name(*address[:2], address[2] // ROWS), 0)
+        }
     held = {_address(row) for row in results.data.to_pylist()}
     problems = [f"{_where(row)} is missing" for row in sorted(wanted - held)]
     return problems + [f"{_where(row)} is not of this evaluation" for row in sorted(held - wanted)]
@@ -252,9 +258,10 @@ def _notes(root: Path, results: Results) -> tuple[str, ...]:
     """Returns what a reader should know besides: other code than the one that scored."""
     file, task = root / RUN_FILE, results.provenance.get("task")
     code = read_json_object(file).get("code", {}) if file.exists() else {}
+    codes = code if isinstance(code, list) else [code]
     own = own_code(task, results.provenance.get("options", {})) if isinstance(task, str) else {}
     here = {**code_identity(), **own}
-    other = sorted(n for n in code.keys() | here.keys() if code.get(n) != here.get(n))
+    other = sorted({name for code in codes for name in different(code, here)})
     refused = int(results.refused.sum())
     notes = [f"played with other code than the results: {', '.join(other)}"] if other else []
     return (*notes, *([f"{refused} episodes are refused, without a score"] if refused else []))

@@ -80,12 +80,19 @@ def scores(
     by_seed = "seed" in over.values()
     refused, seeds = last.refused, last.column("seed")
     rows: list[tuple[Cell, ...]] = []
+    some_lack = False
     for key, at in groups(last).items():
         lost, scored = int(refused[at].sum()), at[~refused[at]]
         repeated = (len(at) - count(alike[at]),) if several else ()
         by = (_by(over[key[:2]], seeds[scored]),) if by_seed else ()
         counts = (len(scored), lost, *repeated, *by)
-        rows.append((*key, *counts, *(column[key] for column in columns)))
+        cells = []
+        for name, column in zip(names, columns, strict=True):
+            known = int(np.sum(~np.isnan(last.scores(name)[scored])))
+            lacks = 0 < known < len(scored)  # NaN is no score, and a mean is of the others alone
+            cells.append(column[key].among(known, len(scored)) if lacks else column[key])
+            some_lack |= lacks
+        rows.append((*key, *counts, *cells))
     extra = (*["repeats"] * several, *["by"] * by_seed)
     header = ("experiment", "task", "protocol", "scored", "refused", *extra, *names)
     notes = [unit_words(over, _NOTES)] + [_REPEATS] * several
@@ -95,6 +102,7 @@ def scores(
         for key, at in groups(last).items()
     ):
         notes.append(_WILSON)
+    notes += ["(n of m): n of m scored episodes have this score"] * some_lack
     caption = "; ".join(notes) + median_note(rows) + bare_note(rows)
     return TextTable(header=header, rows=tuple(rows), caption=caption)
 
@@ -345,7 +353,7 @@ def _pooled_note(results: Results) -> str:
 def median_note(rows: Iterable[Sequence[Cell]]) -> str:
     """Returns what a caption says of medians that stand for means; nothing if there are none."""
     cells = (cell for row in rows for cell in row if isinstance(cell, Estimate))
-    return _MEDIANS if any(cell.statistic == MEDIAN for cell in cells) else ""
+    return _MEDIANS if any(cell.statistic.startswith(MEDIAN) for cell in cells) else ""
 
 
 def bare_note(rows: Iterable[Sequence[Cell]]) -> str:

@@ -64,6 +64,11 @@ class Estimate:
         ends = (interval.estimate.item(), interval.low.item(), interval.high.item())
         return cls(*ends, statistic=statistic)
 
+    def among(self, known: int, scored: int) -> Estimate:
+        """Returns the same, of so many of the scored episodes: the others have no such score."""
+        told = f"{self.statistic} ({known} of {scored})".strip()
+        return replace(self, statistic=told)
+
     def shown(self, digits: int) -> str:
         """Returns "value [low, high]", "value", or a dash where there is no value.
 

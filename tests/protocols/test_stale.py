@@ -73,10 +73,16 @@ def policies():
 
 
 @pytest.mark.parametrize("kind", policies())
-def test_a_callable_of_unknown_content_is_never_resumed(tmp_path, kind):
-    iv.evaluate(policies()[kind], out=tmp_path, experiment="p", **SETTINGS)
-    with pytest.raises(InvalidValueError, match=r"cannot be told.*version="):
-        iv.evaluate(policies()[kind], out=tmp_path, experiment="p", **SETTINGS)
+def test_a_callable_of_unknown_content_goes_on_where_it_acts_as_it_did(tmp_path, kind, monkeypatch):
+    settings = SETTINGS | {"out": tmp_path, "experiment": "p"}
+    iv.evaluate(policies()[kind], **settings)
+    more = iv.evaluate(policies()[kind], **settings | {"episodes": 5})
+    assert len(more) == 5
+    monkeypatch.setitem(globals(), "GAIN", 0.25)
+    other = functools.partial(scaled, 0.25)
+    with pytest.raises(InvalidValueError, match=r"an episode played again came out.*version="):
+        iv.evaluate(other, **settings)
+    assert len(Results.from_parquet(tmp_path / "results.parquet")) == 5, "nothing is written over"
 
 
 def test_a_version_of_the_users_own_resumes_and_another_does_not(tmp_path):
@@ -87,11 +93,52 @@ def test_a_version_of_the_users_own_resumes_and_another_does_not(tmp_path):
         iv.evaluate(constant, out=tmp_path, version="2", **SETTINGS)
 
 
-def test_a_metric_of_unknown_content_is_never_resumed(tmp_path):
-    effort = Metric(name="effort", function=Holder(0.5))
-    iv.evaluate("random", out=tmp_path, metrics=[effort], **SETTINGS)
-    with pytest.raises(InvalidValueError, match="cannot be told"):
+def test_a_metric_of_unknown_content_goes_on_where_it_scores_as_it_did(tmp_path):
+    for _ in range(2):
+        effort = Metric(name="effort", function=Holder(0.5))
         iv.evaluate("random", out=tmp_path, metrics=[effort], **SETTINGS)
+    other = Metric(name="effort", function=Holder(0.25))
+    with pytest.raises(InvalidValueError, match="an episode played again came out otherwise"):
+        iv.evaluate("random", out=tmp_path, metrics=[other], **SETTINGS)
+
+
+def test_the_table_is_made_of_all_units(tmp_path):
+    """Another seed, other protocols and fewer episodes add to a folder and take nothing away."""
+    settings = SETTINGS | {"out": tmp_path}
+    iv.evaluate("random", **settings | {"episodes": 52})
+    few = iv.evaluate("random", **settings | {"episodes": 2})
+    assert len(few) == 2
+    iv.evaluate("random", **settings | {"seed": 7})
+    iv.evaluate("random", **settings | {"protocols": "P0,P2"})
+    table = Results.from_parquet(tmp_path / "results.parquet")
+    counts = {
+        (p, s): len(table.select(protocol=p, seed=s)) for p in table.protocols for s in (0, 7)
+    }
+    assert counts == {
+        ("P0", 0): 3,
+        ("P0", 7): 0,
+        ("P1", 0): 52,
+        ("P1", 7): 3,
+        ("P2", 0): 3,
+        ("P2", 7): 0,
+    }
+    assert set(table.provenance["protocols"]) == {"P0", "P1", "P2"}
+    verdict = verify(tmp_path, episodes=10)
+    assert verdict.problems == (), verdict
+    lost = next((tmp_path / "units").glob("P1-seed7*"))
+    lost.unlink()
+    assert any("missing" in problem for problem in verify(tmp_path, episodes=1).problems)
+
+
+def test_a_comment_more_in_the_viewer_does_not_stop_an_evaluation(tmp_path, monkeypatch, capsys):
+    from interverse.core import code
+
+    iv.evaluate("random", out=tmp_path, **SETTINGS)
+    monkeypatch.setattr(code, "code_hash", lambda: "one comment more")
+    assert len(iv.evaluate("random", out=tmp_path, **SETTINGS | {"episodes": 5})) == 5
+    assert "begun with other code (package)" in capsys.readouterr().err
+    with pytest.raises(InvalidValueError, match=r"another evaluation: options\.max_steps 5 there"):
+        iv.evaluate("random", out=tmp_path, **SETTINGS | {"max_steps": 6})
 
 
 def test_a_metric_is_known_by_its_code_and_the_constants_it_reads(tmp_path, monkeypatch):
@@ -129,16 +176,18 @@ def test_a_torch_module_is_known_by_weights_attributes_and_code():
     assert fingerprint(unknown) is None
 
 
-def test_other_code_or_libraries_are_refused_unless_allowed(tmp_path):
+def test_other_code_or_libraries_are_told_recorded_and_go_on(tmp_path, capsys):
     first = iv.evaluate("random", out=tmp_path, **SETTINGS)
     held = json.loads((tmp_path / "run.json").read_text())
-    assert {"package", "mujoco", "numpy"} <= held["code"].keys()
-    held["code"]["mujoco"] = "3.0.0"
+    assert {"package", "mujoco", "numpy"} <= held["code"][0].keys()
+    held["code"][0]["mujoco"] = "3.0.0"
     (tmp_path / "run.json").write_text(json.dumps(held))
-    with pytest.raises(InvalidValueError, match=r"other code: mujoco differ.*allow_other_code"):
-        iv.evaluate("random", out=tmp_path, **SETTINGS)
-    again = iv.evaluate("random", out=tmp_path, allow_other_code=True, **SETTINGS)
+    again = iv.evaluate("random", out=tmp_path, **SETTINGS)
+    assert "begun with other code (mujoco)" in capsys.readouterr().err
     assert again.data.equals(first.data)
+    assert again.provenance["earlier_code"][0]["mujoco"] == "3.0.0"
+    assert "played with other code than the results: mujoco" in verify(tmp_path).notes
+    assert verify(tmp_path).problems == ()
 
 
 def edit(path):

@@ -135,18 +135,57 @@ LEAKS = {
 }
 
 
-@pytest.mark.parametrize("kind", LEAKS)
-def test_a_world_of_ones_own_that_leaks_is_refused(kind, tmp_path, monkeypatch):
-    text = textwrap.dedent(WORLD).format(method=LEAKS[kind])
-    name = f"leaky_{kind}"
+BREAKS = {
+    "its buffer": "observe(self):\n            if not hasattr(self, 'kept'):\n"
+    "                self.kept = super().observe()\n"
+    "            self.kept[:] = super().observe()\n            return self.kept",
+    "no array of bool": "score(self):\n            told = super().score()\n"
+    "            return told._replace(terminated=told.terminated * 0.5)",
+    "success is 5, beyond 0 to 1": "score(self):\n            told = super().score()\n"
+    "            told.info['success'] = 5.0 * np.ones(self.num_worlds)\n            return told",
+    "max_steps is 50, and the option asks for 4": "more(self): pass\n\n"
+    "    max_steps = property(lambda self: 50, lambda self, value: None)",
+    "reward is nan": "score(self):\n            told = super().score()\n"
+    "            return told._replace(reward=told.reward * np.nan)",
+}
+
+
+def leaky(tmp_path, monkeypatch, method):
+    """Returns the id of a world of one's own with a method of its own."""
+    name = f"leaky_{abs(hash(method))}"
     told = f"""
 if "lab/{name}-v1" not in WORLDS:
     WORLDS.add("lab/{name}-v1", Entry("{name}:Leaky"))
 """
-    (tmp_path / f"{name}.py").write_text(text + told)
+    (tmp_path / f"{name}.py").write_text(textwrap.dedent(WORLD).format(method=method) + told)
     monkeypatch.syspath_prepend(tmp_path)
+    return f"{name}:lab/{name}-v1"
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_a_world_of_ones_own_that_leaks_is_refused(kind, tmp_path, monkeypatch):
+    task = leaky(tmp_path, monkeypatch, LEAKS[kind])
     with pytest.raises(InvalidValueError, match="the world goes another way when episode 1"):
-        iv.evaluate(acts, f"{name}:lab/{name}-v1", "P0", episodes=2, max_steps=4)
+        iv.evaluate(acts, task, "P0", episodes=2, max_steps=4)
+
+
+@pytest.mark.parametrize("told", BREAKS)
+def test_a_world_of_ones_own_that_breaks_a_rule_of_scores_is_refused(told, tmp_path, monkeypatch):
+    task = leaky(tmp_path, monkeypatch, BREAKS[told])
+    with pytest.raises(InvalidValueError, match=told):
+        iv.evaluate(acts, task, "P0", episodes=2, max_steps=4)
+
+
+def test_an_honest_world_of_ones_own_passes(tmp_path, monkeypatch):
+    task = leaky(tmp_path, monkeypatch, "more(self):\n            pass")
+    assert len(iv.evaluate(acts, task, "P0", episodes=2, max_steps=4)) == 2
+
+
+def test_a_score_that_some_episodes_lack_says_of_how_many_it_is():
+    half = lambda steps: 1.0 if steps.episode % 2 else float("nan")  # noqa: E731
+    table = str(scored("random", protocols="P0", metrics=[half]).table("markdown"))
+    assert "1.000 (2 of 4)" in table
+    assert "(n of m): n of m scored episodes have this score" in table
 
 
 def test_a_twin_costs_two_of_a_hundred_steps(monkeypatch):

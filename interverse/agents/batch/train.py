@@ -59,7 +59,7 @@ _DEMONSTRATIONS = 256  # episodes of the baseline, where they are needed
 _LARGEST_SEED = 2**31 - 1
 _CURVE = "curve.json"
 # What may differ from one call to the next.
-_FREE = ("allow_other_code", "checkpoint_every", "out", "seconds", "wandb")
+_FREE = ("checkpoint_every", "out", "seconds", "wandb")
 _FIRST = 3  # updates after which the time that a run takes is told
 
 
@@ -131,8 +131,6 @@ class DeviceTrain:
     """Steps between checkpoints; there is one every five minutes anyhow."""
     seconds: float = 0.0
     """The most that this call may take; 0 for no limit."""
-    allow_other_code: bool = False
-    """Go on with a folder that other code or libraries began."""
     wandb: str | None = None
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
     options: Annotated[dict[str, Any], tyro.conf.Suppress] = field(
@@ -386,7 +384,6 @@ def _learn(
         every=config.checkpoint_every,
         display=display,
         wandb=config.wandb,
-        allow_other_code=config.allow_other_code,
     )
     curve: list[dict[str, Any]] = []
     with run:

@@ -59,8 +59,6 @@ class PixelTrain:
     """Compile actor and critics: seconds at the start, faster updates on a GPU afterwards."""
     threads: int = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
-    allow_other_code: bool = False
-    """Go on with a folder that other code or libraries began."""
     wandb: str | None = None
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
     checkpoint_every: int = 2_000
@@ -87,7 +85,7 @@ class PixelTrain:
     def record(self) -> dict[str, Any]:
         """Returns the fields that tell one run from another, JSON-ready."""
         record = asdict(self)
-        for name in ("out", "allow_other_code", "wandb"):
+        for name in ("out", "wandb"):
             del record[name]
         for name in ("overlap", "compiled"):  # runs from before they existed go on
             if not record[name]:

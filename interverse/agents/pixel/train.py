@@ -16,7 +16,7 @@ from interverse.agents.pixel.actors import MakeEnv
 from interverse.agents.pixel.config import PixelPlan, PixelTrain, check_together, plan
 from interverse.agents.pixel.run import PixelRun
 from interverse.agents.presets import tracked
-from interverse.core.code import claim_run
+from interverse.core.code import stamp_run
 from interverse.core.errors import missing_extra
 from interverse.core.files.atomic import alone_in, quiet_threads, storage
 from interverse.envs import make
@@ -120,7 +120,7 @@ def _training(
             yield  # nothing is claimed before all could be made
             code = {} if make_env else own_code(config.task, planned.world_options)
             claimed = {**config.record(), "code": code}
-            claim_run(config.out, claimed, allow_other_code=config.allow_other_code)
+            stamp_run(config.out, claimed)
             run.start()
             yield from _learning(config, planned, run, bars)
             trained = {

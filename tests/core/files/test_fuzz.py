@@ -13,6 +13,7 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
+from interverse.core.code import stamp
 from interverse.core.errors import InterverseError
 from interverse.core.files.yaml_text import read_yaml
 from interverse.data.dataset import open_dataset
@@ -21,7 +22,7 @@ from interverse.data.generate import Collect, collect
 from interverse.data.pairs.header import PairHeader
 from interverse.envs import Snapshot
 from interverse.protocols.evaluate import RESULT_FILE
-from interverse.protocols.folder import claim, read_index
+from interverse.protocols.folder import read_index
 from interverse.reports.runs import from_curves, read_folder
 from interverse.results import Results
 from interverse.rollouts import Episode
@@ -106,7 +107,7 @@ def targets(tmp_path_factory):
     made["dataset"] = through(root / "data.h5", open_dataset)
     iv.evaluate("random", SLIDER, "P0", episodes=2, max_steps=3, out=root / "e")
     made["results"] = through(root / "e" / RESULT_FILE, Results.from_parquet)
-    made["run.json"] = through(root / "e" / "run.json", _claim)
+    made["run.json"] = through(root / "e" / "run.json", _stamp)
     made["index.json"] = through(root / "e" / "index.json", lambda path: read_index(path.parent))
     second_version(root / "old.zip")
     made["zip"] = through(root / "old.zip", load_archive)
@@ -159,8 +160,8 @@ def _command(text, root):
     assert status in (0, 2), f"status {status}: {words}"
 
 
-def _claim(path):
-    claim(path.parent, {"task": SLIDER, "policy": None}, allow_other_code=False)
+def _stamp(path):
+    stamp(path, {"task": SLIDER, "policy": None}, "evaluation")
 
 
 def _pairs_index():
