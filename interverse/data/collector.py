@@ -351,4 +351,5 @@ def progress_bar(title: str, total: int, *, show: bool) -> Iterator[Callable[[in
     try:
         yield advance
     finally:
-        shown.stop()
+        if shown.live.is_started:
+            shown.stop()

@@ -17,6 +17,8 @@ COMMANDS = {
     "evaluate": ["--task", "tutorial/slider-v1", "--protocols", "P0", "--episodes", "2"],
     "explain": ["runs/a", "--factors", "push", "x=box/mass,box/size"],
     "export": ["runs/a", "--no-video", "--onnx"],
+    "export_original": ["blocks/observed-3-v1", "--out", "f.h5", "--split", "test"],
+    "import_original": ["theirs.h5", "--id", "blocks/observed-3-v1", "--out", "f.h5"],
     "fit": ["chemistry/chain-v1", "--epochs", "2", "--time-limit", "3.5"],
     "report": ["runs/a", "runs/b", "--no-episodes", "--metric", "return"],
     "reproduce": ["--benchmark", "causalworld", "--out", "d"],

@@ -50,6 +50,11 @@ COMMANDS: dict[str, tuple[list[str], set[str]]] = {
     "evaluate": (["--task", SLIDER, "--protocols", "P0", "--episodes", "1", *BRIEF], set()),
     "explain": (["random", "--task", SLIDER, "--episodes", "2", *BRIEF], set()),
     "export": (["RUN", "--no-video", "--out", "OUT"], {"folder", "files"}),
+    "export_original": (["GRID", "--out", "OUT/d.h5"], {"path", "episodes"}),
+    "import_original": (
+        ["ORIGINAL", "--id", "blocks/observed-3-v1", "--out", "OUT/d.h5"],
+        {"path", "episodes"},
+    ),
     "fit": ([SLIDER, "--time-limit", "0", "--out", "OUT"], {"folder", "complete"}),
     "list": ([], set()),
     "new": (["world", "mine", "--folder", "OUT"], {"path", "files"}),
@@ -76,7 +81,12 @@ def made(tmp_path_factory):
     assert main(["train", *TRAIN, "--evaluate-episodes", "0", "--out", str(run)]) == 0
     words = ["--task", SLIDER, "--protocols", "P0", "--episodes", "2", *BRIEF]
     assert main(["evaluate", *words, "--out", str(scores)]) == 0
-    return {"RUN": run, "SCORES": scores, "SWEEP": file}
+    grid, original = folder / "grid", folder / "original.h5"
+    words = ["blocks/observed-3-v1", "--episodes", "2", "--steps", "2", "--out", str(grid)]
+    assert main(["collect", *words]) == 0
+    assert main(["export_original", str(grid), "--out", str(original)]) == 0
+    held = {"RUN": run, "SCORES": scores, "SWEEP": file}
+    return {**held, "GRID": grid, "ORIGINAL": original}
 
 
 def test_every_verb_is_tried_here():

@@ -234,8 +234,12 @@ def test_a_data_set_has_the_bytes_of_one_process(connected, tmp_path, monkeypatc
     monkeypatch.setattr(generate, "_UNIT_FRAMES", 12)  # four units of two episodes
     config = {"id": "blocks/observed-3-v1", "episodes": 7, "steps": 5, "seed": 3}
     hands = {"one": {}, "two": {"workers": 2}, "ray": TWO}
-    made = [collect(Collect(out=tmp_path / name, **config, **hands[name])) for name in hands]
-    assert len({path.read_bytes() for path in made}) == 1
+    for ending in ("", ".h5"):
+        outs = {name: tmp_path / f"{name}{ending}" for name in hands}
+        made = [collect(Collect(out=out, **config, **hands[n])) for n, out in outs.items()]
+        held = [sorted(path.iterdir()) if path.is_dir() else [path] for path in made]
+        contents = [[file.read_bytes() for file in files] for files in held]
+        assert contents[0] == contents[1] == contents[2]
 
 
 def test_pairs_have_the_bytes_of_one_process(connected, tmp_path):
