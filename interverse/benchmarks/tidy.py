@@ -9,7 +9,6 @@ from typing import final
 
 import numpy as np
 
-from interverse.core.files import atomic
 from interverse.reports.sections import Grid
 
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
@@ -85,8 +84,3 @@ def with_table(page: Path, table: str) -> str:
     if not found:
         raise ValueError(f"{page} lacks the marks {BEGIN} and {END}")
     return f"{head}{BEGIN}\n\n{table}\n\n{END}{tail}"
-
-
-def write_table(page: Path, table: str) -> None:
-    """Writes a table between a page's two marks."""
-    atomic.write_text(page, with_table(page, table))

@@ -25,7 +25,6 @@ from interverse.benchmarks.dmcr.compare import (
 )
 from interverse.benchmarks.dmcr.curves import look_curves
 from interverse.benchmarks.dmcr.figures import write_figures
-from interverse.benchmarks.dmcr.kept import FACTORS, cost_table, kept_figure, kept_table
 from interverse.benchmarks.dmcr.pages import _grid, write_pages
 from interverse.benchmarks.dmcr.published import METHODS, TASKS, printed, rows
 from interverse.benchmarks.dmcr.run import reproduce
@@ -49,6 +48,8 @@ from interverse.reports.attribution import Attribution
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS
 from tests.conformance.cases import TEXTURES
+from tools import dmcr_page
+from tools.dmcr_page import FACTORS, cost_table, kept_figure, kept_table
 
 _CARTPOLE = "Cartpole Balance"
 
@@ -551,6 +552,10 @@ def test_the_kept_table_is_printed_from_the_kept_episodes():
         assert all(len(set(returns)) == len(returns) for returns in kept["returns"].values()), (
             "no episode counts twice"
         )
+
+
+def test_the_short_table_is_printed_from_the_kept_episodes():
+    assert dmcr_page.main(["--check"]) == 0, "run: python tools/dmcr_page.py"
 
 
 def test_the_page_claims_of_small_runs_what_their_episodes_say():

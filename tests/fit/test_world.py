@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from interverse.benchmarks.causalmbrl.results_page import load_rows
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.fit import work
@@ -17,6 +16,7 @@ from interverse.fit.world import FitWorld, fit_world
 from interverse.scoring import grid
 from interverse.scoring.world_model import KINDS
 from tests.scoring.test_world_model import TINY
+from tools.causalmbrl_page import load_rows
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ _FEW = 8  # points of a curve that are marked
 def draw_task(out: Path, task: str, records: Sequence[Record]) -> None:
     """Draws the curves of a task's runs, and the scores of the tables as a radar and as bars."""
     from interverse.reports.plots.radar import radar
-    from interverse.reports.plots.style import save, styled
+    from interverse.reports.plots.style import save
 
     save(_curves(records), out / f"{task}_curves.png")
     scores = {n: found for n, found in by_curriculum(records).items() if found}
@@ -36,7 +36,14 @@ def draw_task(out: Path, task: str, records: Sequence[Record]) -> None:
         rows = [{**row, "protocol": p, SCORE: mean.value} for p, mean in found.items()]
         parts.append(Results.from_rows(rows, {}).named(f"curriculum {number}"))
     save(radar(Results.concat(parts)), out / f"{task}_radar.png")
-    save(styled(_bars)(task, scores), out / f"{task}_bars.png")
+    save(draw_bars_of(task, scores), out / f"{task}_bars.png")
+
+
+def draw_bars_of(task: str, scores: Mapping[int, Mapping[str, Mean]]) -> Any:
+    """Returns the figure of means and intervals by curriculum, the released policies as dots."""
+    from interverse.reports.plots.style import styled
+
+    return styled(_bars)(task, scores)
 
 
 def _bars(task: str, scores: Mapping[int, Mapping[str, Mean]]) -> Any:

@@ -1,24 +1,32 @@
-"""Runs that were kept with the project: returns by factor from every episode, beside the paper's.
+"""Results of DMC Remastered, printed from the kept runs, so that pages cannot say anything else.
 
-Files of `results/dmcr` hold the return of each test episode and of each replay under a factor.
-Tables and the figure of README and documentation are made from them, so they cannot say anything
-else.
+Usage: python tools/dmcr_page.py [--check]; writes the table of docs/control_results.md, or exits 1
+if it is not what the runs say. Files of results/dmcr hold the return of each test episode and of
+each replay under a factor; a test holds the tables of its README to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from interverse.benchmarks.dmcr.compare import published
 from interverse.benchmarks.dmcr.published import AGENTS, TASKS
+from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
 from interverse.metrics import bootstrap
 from interverse.reports.attribution import INTERVAL_METHOD, Attribution
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, TextTable
 
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "control_results.md"
+RUNS = ROOT / "results" / "dmcr" / "h200.json"
+_LEAST = 40_000  # decisions of a run that stands on the page
 FACTORS = ("none", "light", "camera", "body", "floor", "background", "all", "pictures_b")
 _AGENT_NAMES = {agent: name for name, agent in AGENTS.items()}
 _COSTS = ("sky", "floor", "body", "camera", "light")  # factors of the kept explanations
@@ -134,3 +142,33 @@ def _estimate(returns: Any, address: str) -> Estimate:
         return Estimate(np.nan)
     rng = interval_rng(f"dmcr|{address}")
     return Estimate.of(bootstrap.interval(returns[:, None], rng=rng, method="bca"))
+
+
+def short_table() -> str:
+    """Returns the mean return of the long runs on Cartpole Balance by factor, as Markdown."""
+    scores = [
+        Score(
+            where=_agent_name(run),
+            who=str(run["seed"]),
+            what=factor,
+            value=float(np.mean(run["returns"][factor])),
+        )
+        for run in json.loads(RUNS.read_text())["runs"]
+        if run["task"].endswith("cartpole_balance-v1") and run["decisions"] > _LEAST
+        for factor in FACTORS[:-1]
+    ]
+    head, *rows = pivot(scores, digits=3)
+    return markdown([["agent", "seed", *head[3:]], *([*row[:2], *row[3:]] for row in rows)])
+
+
+def main(arguments: Iterable[str]) -> int:
+    """Writes or checks the page; returns the exit status."""
+    page = with_table(PAGE, short_table())
+    if "--check" in arguments:
+        return int(page != PAGE.read_text())
+    PAGE.write_text(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from interverse.benchmarks.causalmbrl import results_page
-from interverse.benchmarks.causalmbrl.results_page import ResultRow, beside, load_rows
 from interverse.benchmarks.causalmbrl.yardsticks import (
     UNCHANGED,
     write_yardsticks,
     yardstick_values,
 )
-from interverse.benchmarks.tidy import markdown, pivot, with_table
+from interverse.benchmarks.tidy import pivot
 from interverse.fit.settings import budget
 from interverse.models.checkpoint import read_json
+from tools import causalmbrl_page
+from tools.causalmbrl_page import ResultRow, beside, load_rows
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "causalmbrl"
@@ -24,21 +24,17 @@ YARDSTICKS = RESULTS / "yardsticks"
 
 
 def test_tables_and_page_are_printed_from_the_rows():
-    assert (RESULTS / "tables.md").read_text() == results_page.tables(RESULTS)
-    page = ROOT / "docs" / "world_model_results.md"
-    rows = [row for row in load_rows(RESULTS) if row.comparable]
-    table = markdown(results_page.short_table(rows, YARDSTICKS))
-    assert page.read_text() == with_table(page, table)
+    assert causalmbrl_page.main(["--check"]) == 0, "run: python tools/causalmbrl_page.py"
 
 
 def test_numbers_in_the_findings_are_those_of_the_rows():
     text = " ".join((ROOT / "docs" / "world_model_results.md").read_text().split())
     rows = [row for row in load_rows(RESULTS) if row.comparable]
-    same, worse, scored = results_page.ignoring(rows, YARDSTICKS)
+    same, worse, scored = causalmbrl_page.ignoring(rows, YARDSTICKS)
     assert (same, worse, scored) == (34, 116, 135)
     three = [row for row in rows if row.world == "blocks/observed-3-v1"]
     fixed = [row for row in rows if row.world == "blocks/fixed_unobserved-3-v1"]
-    found = [results_page.correlated(own, "planning success") for own in (three, fixed)]
+    found = [causalmbrl_page.correlated(own, "planning success") for own in (three, fixed)]
     assert f"{found[0].within:.2f} in observed-3 and {found[1].within:.2f} in fixed" in text
     assert f"Over all runs of observed-3 it is {found[0].across:.2f}" in text
     done, every = beside(RESULTS)
@@ -64,7 +60,7 @@ def test_numbers_are_counted_once():
 
 
 def test_replay_is_called_replay_and_the_page_says_why_it_can_be_beaten():
-    sections = {name: (told, grid) for name, told, grid in results_page.table_sections(RESULTS)}
+    sections = {name: (told, grid) for name, told, grid in causalmbrl_page.table_sections(RESULTS)}
     told, grid = sections["Table 18, chemistry/collider-v1"]
     assert "Replay (the paper's Optimal) Baseline" in [line[0] for line in grid]
     assert "no upper bound" in " ".join(told)
@@ -87,8 +83,8 @@ def test_means_and_correlations_are_those_of_the_runs():
     grid = pivot(score for row in rows for score in row.tidy(("H@1 after 1", "CF-H@1")))
     assert grid[1][:4] == ["w", "ae L, 1 epochs", "10", "45 +- 29"]
     told = "-1.00 (10 runs); within models -1.00 (p < 0.001, 10 runs)"
-    assert results_page.overview(rows)[1][:4] == ["w", "10", "1", told]
-    assert results_page.overview(rows[:9])[1][3] == "not given (9 runs)"
+    assert causalmbrl_page.overview(rows)[1][:4] == ["w", "10", "1", told]
+    assert causalmbrl_page.overview(rows[:9])[1][3] == "not given (9 runs)"
 
 
 def test_a_correlation_of_models_is_none_of_their_runs():
@@ -99,12 +95,14 @@ def test_a_correlation_of_models_is_none_of_their_runs():
         for name, start in (("ae", 0.0), ("gnn", 50.0))
         for x, y in ranks
     ]
-    found = results_page.correlated(rows, "CF-H@1")
+    found = causalmbrl_page.correlated(rows, "CF-H@1")
     assert found.across > 0.7
     assert abs(found.within) < 0.2 < found.chance
     constant = rows[:10] + [made("still", run, run, 7.0) for run in range(10)]
-    assert results_page.correlated(constant, "CF-H@1").repeated == 10, "goes together with nothing"
-    single = results_page.correlated([made(str(i), 1, i, i) for i in range(10)], "CF-H@1")
+    assert causalmbrl_page.correlated(constant, "CF-H@1").repeated == 10, (
+        "goes together with nothing"
+    )
+    single = causalmbrl_page.correlated([made(str(i), 1, i, i) for i in range(10)], "CF-H@1")
     assert str(single) == "1.00 (10 runs); within models not given (0 runs)"
 
 
@@ -117,7 +115,7 @@ def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_p
         replace(made("ae", seed, 99.0, still["CF-H@1"] + 10 * seed), world="blocks/observed-3-v1")
         for seed in range(3)
     ]
-    grid = pivot(results_page.causes(rows, tmp_path))
+    grid = pivot(causalmbrl_page.causes(rows, tmp_path))
     assert [line[1] for line in grid[1:]] == [
         "true world",
         "true world, other noise",
@@ -130,7 +128,7 @@ def test_yardsticks_stand_above_the_models_and_tell_who_ignores_the_action(tmp_p
     assert dict(zip(grid[0], grid[6], strict=True))["graph AP"] == "0.5"
     assert dict(zip(grid[0], grid[1], strict=True))["graph F1"] == "1"
     assert [line[2] for line in grid[6:]] == ["", "3"], "yardsticks are no runs"
-    assert results_page.ignoring(rows, tmp_path) == (1, 0, 3)
+    assert causalmbrl_page.ignoring(rows, tmp_path) == (1, 0, 3)
 
 
 def test_runs_among_other_references_are_not_compared():
@@ -151,10 +149,10 @@ def test_draws_of_the_mechanisms_stand_apart_with_the_ceilings_of_the_same_draws
     rows = [drawn(0, 10.0, 40.0), drawn(1, 30.0, 60.0)]
     assert [row.comparable for row in rows] == [True, False]
     (_, *top), (_, *below) = (
-        pivot(results_page.ceilings(rows)),
+        pivot(causalmbrl_page.ceilings(rows)),
         pivot(score for row in rows for score in row.tidy(("H@1 after 1",))),
     )
-    head = pivot(results_page.ceilings(rows))[0]
+    head = pivot(causalmbrl_page.ceilings(rows))[0]
     found = dict(zip(head, top[0], strict=True))
     assert (found["CF-H@1"], found["graph F1"], found["runs"]) == ("50 +- 10", "1 +- 0", "2")
     assert below[0][3] == "20 +- 10"
@@ -171,12 +169,12 @@ def test_options_have_a_row_per_value_and_the_dynamics_track_its_ceiling(tmp_pat
         for value in ("static", "dynamic")
         for seed in (1, 2, 3)
     ]
-    grid = pivot(results_page.over_options(rows, tmp_path))
+    grid = pivot(causalmbrl_page.over_options(rows, tmp_path))
     assert [line[:4] for line in grid[1:3]] == [
         ["w, movement=dynamic", "ae L, 1 epochs", "3", "20 +- 8.2"],
         ["w, movement=dynamic", "gnn L, 1 epochs", "3", "20 +- 8.2"],
     ]
-    stored = pivot(results_page.dynamics(RESULTS / "dynamics"))
+    stored = pivot(causalmbrl_page.dynamics(RESULTS / "dynamics"))
     true = [line for line in stored if line[1] == "true graph"]
     assert len(true) > 5
     assert all(line[3].startswith("1") for line in true)

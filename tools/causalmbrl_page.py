@@ -1,20 +1,22 @@
-"""The results of world models: every stored row as tables, and the short one of the page.
+"""Results of world models, printed from the rows of results/causalmbrl.
 
-`python -m interverse.benchmarks.causalmbrl.results_page RESULTS PAGE` writes RESULTS/tables.md, the
-table between the marks of PAGE, and the figure beside it. Each number is of the rows.
+Usage: python tools/causalmbrl_page.py [--check]; writes results/causalmbrl/tables.md, and the table
+and figure of docs/world_model_results.md, or exits 1 if they are not what the rows say.
 """
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
-from interverse.benchmarks.causalmbrl.correlations import correlation
 from interverse.benchmarks.causalmbrl.pages import numbers, replay_remark
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
 from interverse.benchmarks.causalmbrl.yardsticks import (
@@ -23,12 +25,15 @@ from interverse.benchmarks.causalmbrl.yardsticks import (
     yardstick_file,
     yardstick_values,
 )
-from interverse.benchmarks.tidy import Score, markdown, pivot, write_table
-from interverse.core.files import atomic
+from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
+from interverse.core.rng import generator
 from interverse.models.checkpoint import read_json
 from interverse.reports.sections import Grid, Section, written_page
 
-FIGURE = "images/world_models_planning.svg"
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results" / "causalmbrl"
+PAGE = ROOT / "docs" / "world_model_results.md"
+FIGURE = PAGE.parent / "images" / "world_models_planning.svg"
 _LABELS = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
 _SHOWN = {"ranking": "H@1", "zero_shot": "H@1", "planning": "Success"}
 _REFERENCES = 10_000  # of the full sizes: scores among fewer are higher and not comparable
@@ -281,7 +286,7 @@ def overview(rows: Sequence[ResultRow]) -> Grid:
     return grid
 
 
-def correlated(rows: Sequence[ResultRow], name: str) -> Any:
+def correlated(rows: Sequence[ResultRow], name: str) -> Correlation:
     """Returns how a score goes together with prediction."""
     pairs = np.array([(row.value("H@1 after 1"), row.value(name)) for row in rows]).reshape(-1, 2)
     return correlation(pairs, [row.label for row in rows])
@@ -415,16 +420,101 @@ def planning_figure(rows: Sequence[ResultRow]) -> Any:
     return drawn()
 
 
-def main(words: Sequence[str]) -> None:
-    """Writes the tables, the page's table and its figure."""
+FEWEST = 10
+"""Runs below which a correlation says nothing."""
+_SHUFFLES = 9999
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """How two scores go together; NaN where there are too few runs.
+
+    Attributes:
+        across: Spearman's, over all runs. Runs of one model are alike, so it has no p-value.
+        within: among runs of the same model: each run's rank among those of its model.
+        chance: p-value of `within`, by shuffling the runs of each model.
+        runs: how many have both scores.
+        repeated: those of them whose model has runs that differ in both scores.
+    """
+
+    across: float
+    within: float
+    chance: float
+    runs: int
+    repeated: int
+
+    def __str__(self) -> str:
+        """Returns it in words."""
+        if math.isnan(self.across):
+            return f"not given ({self.runs} runs)"
+        told = f"{self.across:.2f} ({self.runs} runs)"
+        if math.isnan(self.within):
+            return f"{told}; within models not given ({self.repeated} runs)"
+        p = "p < 0.001" if self.chance < 0.001 else f"p {self.chance:.3f}"
+        return f"{told}; within models {self.within:.2f} ({p}, {self.repeated} runs)"
+
+
+def correlation(pairs: NDArray[np.float64], models: Sequence[str]) -> Correlation:
+    """Returns how the two columns of (runs, 2) scores go together; rows with NaN are left out.
+
+    >>> scores = np.array([[model + run, model - run] for model in (0, 50) for run in range(9)])
+    >>> str(correlation(scores.astype(float), ["a"] * 9 + ["b"] * 9))
+    '0.50 (18 runs); within models -1.00 (p < 0.001, 18 runs)'
+    """
+    known = np.isfinite(pairs).all(axis=1)
+    pairs, names = pairs[known], np.asarray(models)[known]
+    groups = [np.flatnonzero(names == name) for name in sorted(set(names))]
+    groups = [rows for rows in groups if _varies(pairs[rows])]
+    repeated = sum(map(len, groups))
+    within = chance = across = math.nan
+    if len(pairs) >= FEWEST and _varies(pairs):
+        across = float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0])
+    if not math.isnan(across) and repeated >= FEWEST:
+        within, chance = _within([_centred(pairs[rows]) for rows in groups])
+    return Correlation(
+        across=across, within=within, chance=chance, runs=len(pairs), repeated=repeated
+    )
+
+
+def _varies(pairs: NDArray[np.float64]) -> bool:
+    """Returns whether both columns have more than one value: others go together with nothing."""
+    return bool((np.ptp(pairs, axis=0) > 0).all())
+
+
+def _centred(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the ranks of one model's runs, from -1/2 to 1/2 about."""
+    return stats.rankdata(pairs, axis=0) / (len(pairs) + 1) - 0.5
+
+
+def _within(groups: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
+    """Returns the correlation of (runs, 2) ranks in all groups together, and its p-value."""
+    every = np.concatenate(groups)
+    scale = float(np.sqrt((every**2).sum(axis=0).prod()))
+    found = float((every[:, 0] * every[:, 1]).sum())
+    rng = generator(seed=0, name="results/correlation")
+    drawn: Any = np.zeros(_SHUFFLES)
+    for ranks in groups:
+        shuffled = rng.permuted(np.tile(ranks[:, 1], (_SHUFFLES, 1)), axis=1)
+        drawn += shuffled @ ranks[:, 0]
+    extreme = int((np.abs(drawn) >= abs(found) - 1e-12).sum())
+    return found / scale, (extreme + 1) / (_SHUFFLES + 1)
+
+
+def main(arguments: Iterable[str]) -> int:
+    """Writes or checks tables and page; returns the exit status."""
     from interverse.reports.plots import style
 
-    folder, page = (Path(word) for word in words)
-    plain = [row for row in load_rows(folder) if row.comparable]
-    atomic.write_text(folder / "tables.md", tables(folder))
-    write_table(page, markdown(short_table(plain, folder / "yardsticks")))
-    style.save(planning_figure(plain), page.parent / FIGURE)
+    plain = [row for row in load_rows(RESULTS) if row.comparable]
+    page = with_table(PAGE, markdown(short_table(plain, RESULTS / "yardsticks")))
+    every, file = tables(RESULTS), RESULTS / "tables.md"
+    if "--check" in arguments:
+        return int(page != PAGE.read_text() or every != file.read_text())
+    PAGE.write_text(page)
+    file.write_text(every)
+    style.save(planning_figure(plain), FIGURE)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
