@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 from dataclasses import make_dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -50,5 +51,6 @@ def reproduce(config: Any) -> dict[str, Any]:
     if config.json:
         print_json(found)
     else:
-        sys.stdout.write((config.out / "summary.md").read_text())
+        folder = Path(found.get("out", config.out))
+        sys.stdout.write((folder / "summary.md").read_text())
     return found

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, final
 
 from interverse.benchmarks.causalmbrl.compare import compare
+from interverse.benchmarks.causalmbrl.findings import write_findings
 from interverse.benchmarks.causalmbrl.pages import write_pages
 from interverse.benchmarks.causalmbrl.rows import (
     VARIANTS,
@@ -27,6 +28,8 @@ from interverse.models.world_fit import Fitted
 
 def reproduce(settings: Settings) -> dict[str, Any]:
     """Returns our numbers beside the published ones, and writes them to `settings.out`."""
+    if settings.findings:
+        return write_findings(settings.out, settings.out / "findings")
     return reproduce_tables(settings, _MbrlWork, compare, write_pages)
 
 

@@ -70,6 +70,9 @@ class Settings:
     """Fuse kernels with torch.compile: a minute per stage first, so for long runs on a GPU."""
     discovery: bool = False
     """Tables 17 and 18: also run PC and GES on true states (needs interverse[discovery])."""
+    findings: bool = False
+    """Train nothing: judge the paper's findings by its printed numbers, and by the runs under OUT
+    (`--out results/causalmbrl` for those that the project keeps)."""
     time_limit: float | None = None
     """Stop cleanly after so many seconds (a few epochs more, to lose none); the same command then
     goes on."""

@@ -1,0 +1,285 @@
+"""The paper's findings as claims: what its printed numbers say of each, and what our runs say.
+
+A claim says that one model scores above another in some worlds. Printed numbers are means and
+deviations over three seeds, so both sides are judged alike, by Welch's t-test of two means, with
+Holm's correction over the worlds of a claim. An open claim tells how many seeds a side would give it
+80% power, if its difference and deviations are the true ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, final
+
+import numpy as np
+from scipy import stats
+
+from interverse.benchmarks.causalmbrl.published import TABLES, printed
+from interverse.benchmarks.causalmbrl.results_page import load_rows
+from interverse.core.files.atomic import write_json
+from interverse.metrics.comparison import holm
+from interverse.reports.sections import Grid, Section, write_summary
+
+LEVEL, POWER = 0.05, 0.8
+_SEEDS = 3  # behind every printed number
+_LEAST = 3  # runs a side, for a verdict
+_THREE = ("blocks/observed-3-v1", "blocks/unobserved-3-v1", "blocks/fixed_unobserved-3-v1")
+_FIVE = ("blocks/observed-5-v1", "blocks/unobserved-5-v1", "blocks/fixed_unobserved-5-v1")
+_BLOCKS = (*_THREE, *_FIVE)
+_OBSERVED = ("blocks/observed-3-v1", "blocks/observed-5-v1")
+_CHEMISTRY = ("chemistry/chain-v1", "chemistry/collider-v1", "chemistry/full-v1")
+What = Literal["H@1", "zero-shot H@1", "success", "success, closed loop"]
+_KINDS = {"H@1": "ranking", "zero-shot H@1": "zero_shot", "success": "planning"}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One model above another, by a score after so many steps, in some worlds."""
+
+    text: str
+    what: What
+    steps: int
+    above: tuple[str, str]
+    """Model and loss as printed."""
+    below: tuple[str, str]
+    worlds: tuple[str, ...]
+
+
+def _claim(
+    what: What,
+    steps: int,
+    above: str,
+    below: str,
+    worlds: tuple[str, ...],
+    losses: tuple[str, str] = ("Contrastive", "Contrastive"),
+) -> Claim:
+    same = losses[0] == losses[1]
+    pairs = zip((above, below), losses, strict=True)
+    sides = [name if same else f"{name} {loss}" for name, loss in pairs]
+    tail = f", {losses[0]}" if same else ""
+    text = f"{sides[0]} above {sides[1]}{tail}: {what} after {steps}"
+    return Claim(
+        text=text,
+        what=what,
+        steps=steps,
+        above=(above, losses[0]),
+        below=(below, losses[1]),
+        worlds=worlds,
+    )
+
+
+_NLL = ("NLL", "NLL")
+CLAIMS: tuple[Claim, ...] = (
+    # Structured transitions predict better than one network on the whole state.
+    _claim("H@1", 10, "Modular", "AE", _BLOCKS),
+    _claim("H@1", 10, "GNN", "AE", _BLOCKS),
+    _claim("H@1", 10, "Modular", "GNN", _BLOCKS),
+    _claim("zero-shot H@1", 10, "Modular", "AE", _OBSERVED),
+    _claim("zero-shot H@1", 10, "GNN", "AE", _OBSERVED),
+    # They plan better.
+    _claim("success", 10, "Modular", "AE", _BLOCKS),
+    _claim("success", 10, "GNN", "AE", _BLOCKS),
+    _claim("success", 10, "Modular", "GNN", _BLOCKS),
+    # A contrastive loss predicts better than the likelihood of pixels.
+    _claim("H@1", 10, "Modular", "Modular", _BLOCKS, ("Contrastive", "NLL")),
+    _claim("H@1", 10, "GNN", "GNN", _BLOCKS, ("Contrastive", "NLL")),
+    _claim("H@1", 10, "AE", "AE", _BLOCKS, ("Contrastive", "NLL")),
+    _claim("H@1", 10, "Modular", "Modular", _BLOCKS, ("NLL Finetuned", "NLL")),
+    # In chemistry modularity helps.
+    _claim("H@1", 1, "Modular", "AE", _CHEMISTRY, _NLL),
+    _claim("H@1", 10, "Modular", "GNN", _CHEMISTRY, _NLL),
+    _claim("success", 10, "Modular", "AE", _CHEMISTRY, _NLL),
+    _claim("success", 10, "Modular", "VAE", _CHEMISTRY, _NLL),
+    # What the paper's plans were scored without: a look at the world between steps.
+    _claim("success, closed loop", 10, "Modular", "AE", _BLOCKS),
+    _claim("success, closed loop", 10, "Modular", "GNN", _BLOCKS),
+)
+
+
+class Runs(NamedTuple):
+    """One model's score: mean, sample deviation, how many runs."""
+
+    mean: float
+    deviation: float
+    count: int
+
+
+class Difference(NamedTuple):
+    """Of two models: the difference, its 95% interval, p, and the seeds for 80% power."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    needed: int | None
+
+
+def difference(above: Runs, below: Runs) -> Difference:
+    """Returns Welch's test of two means.
+
+    >>> round(difference(Runs(2.0, 1.0, 10), Runs(1.0, 1.0, 10)).p, 3)
+    0.038
+    """
+    gap = above.mean - below.mean
+    parts = [one.deviation**2 / one.count for one in (above, below)]
+    spread = sum(parts)
+    if spread == 0:
+        return Difference(gap, gap, gap, 1.0 if gap == 0 else 0.0, None)
+    freedom = spread**2 / sum(
+        part**2 / (one.count - 1) for part, one in zip(parts, (above, below), strict=True)
+    )
+    error = math.sqrt(spread)
+    half = float(stats.t.ppf(1 - LEVEL / 2, freedom)) * error
+    p = float(2 * stats.t.sf(abs(gap) / error, freedom))
+    return Difference(gap, gap - half, gap + half, p, _needed(gap, above, below))
+
+
+def _needed(gap: float, above: Runs, below: Runs) -> int | None:
+    """Returns the seeds a side at which so large a difference is found four times of five."""
+    if gap == 0:
+        return None
+    reach = stats.norm.ppf(1 - LEVEL / 2) + stats.norm.ppf(POWER)
+    variance = above.deviation**2 + below.deviation**2
+    return max(_LEAST, math.ceil(float(reach**2 * variance / gap**2)) + 1)
+
+
+def findings(folder: Path) -> list[dict[str, Any]]:
+    """Returns a row per claim and world: the printed verdict, ours, and what both rest on.
+
+    Args:
+        folder: where runs of `interverse reproduce` and `interverse fit` are.
+    """
+    theirs, ours = _printed_runs(), _own_runs(folder)
+    out = []
+    for claim in CLAIMS:
+        rows: list[dict[str, Any]] = [{"claim": claim.text, "world": w} for w in claim.worlds]
+        for side, known in (("printed", theirs), ("ours", ours)):
+            found = []
+            for world in claim.worlds:
+                place = (claim.what, claim.steps, world)
+                two = _alike(*(known.get((*place, *w), {}) for w in (claim.above, claim.below)))
+                found.append(None if two is None else difference(*two))
+            tested = iter(holm([one.p for one in found if one is not None]).tolist())
+            for row, one in zip(rows, found, strict=True):
+                row[side] = {"verdict": "no runs"} if one is None else _told(one, next(tested))
+        out += rows
+    return out
+
+
+def write_findings(folder: Path, out: Path) -> dict[str, Any]:
+    """Returns the findings, after writing findings.json, summary.md and index.html to a folder."""
+    rows = findings(folder)
+    write_json(out / "findings.json", rows)
+    remark = (
+        "Printed: means and deviations over three seeds. Ours: runs of the same training length,"
+        " three a side at least. Welch's t-test, p corrected by Holm over the worlds of a claim:"
+        " confirmed or contradicted below .05, otherwise open, with the seeds a side that would"
+        " give 80% power."
+    )
+    sections: list[Section] = [
+        ("In short", [remark], _overview(rows)),
+        *((claim.text, [""], _grid(claim, rows)) for claim in CLAIMS),
+    ]
+    write_summary(out, "The paper's findings, by its numbers and by ours", sections)
+    return {"findings": rows, "out": str(out)}
+
+
+def _alike(above: Mapping[str, Runs], below: Mapping[str, Runs]) -> tuple[Runs, Runs] | None:
+    """Returns the runs of both sides of the training length of which there are most."""
+    counts = {
+        length: min(above[length].count, below[length].count) for length in above if length in below
+    }
+    best = max(counts, key=lambda length: counts[length], default="")
+    return (above[best], below[best]) if counts.get(best, 0) >= _LEAST else None
+
+
+def _told(found: Difference, p: float) -> dict[str, Any]:
+    word = "open" if p >= LEVEL else "confirmed" if found.value > 0 else "contradicted"
+    told = {"verdict": word, "difference": found.value, "low": found.low, "high": found.high}
+    told |= {"p": p}
+    return told | ({"seeds_needed": found.needed} if word == "open" else {})
+
+
+def _printed_runs() -> dict[tuple[Any, ...], dict[str, Runs]]:
+    """Returns the printed scores; a printed deviation divides by the number of seeds."""
+    metrics = {"ranking": ("H@1", "H@1"), "zero_shot": ("H@1", "zero-shot H@1")}
+    metrics["planning"] = ("Success", "success")
+    out = {}
+    for number, about in TABLES.items():
+        metric, what = metrics[about.kind]
+        for one in printed(number):
+            if one.metric == metric and one.deviation is not None:
+                deviation = one.deviation * math.sqrt(_SEEDS / (_SEEDS - 1))
+                key = (what, one.steps, one.world, one.model, one.loss)
+                out[key] = {"printed": Runs(one.mean, deviation, _SEEDS)}
+    return out
+
+
+def _own_runs(folder: Path) -> dict[tuple[Any, ...], dict[str, Runs]]:
+    """Returns the scores of our runs by the length of their training."""
+    values: dict[tuple[Any, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in load_rows(folder) if folder.is_dir() else []:
+        if not row.comparable:
+            continue
+        model = {"gnn": "GNN", "modular": "Modular"}.get(row.model, row.model.upper())
+        for steps in (1, 5, 10):
+            for what, path in _PATHS.items():
+                found: Any = row.scores
+                for part in (path[0], str(steps), *path[1:]):
+                    found = found.get(part) if isinstance(found, Mapping) else None
+                if found is not None:
+                    values[what, steps, row.world, model, row.loss][row.epochs].append(found)
+    return {
+        key: {
+            length: Runs(float(np.mean(own)), float(np.std(own, ddof=1)), len(own))
+            for length, own in by_length.items()
+            if len(own) >= _LEAST
+        }
+        for key, by_length in values.items()
+    }
+
+
+_PATHS: Mapping[What, tuple[str, ...]] = {
+    "H@1": ("ranking", "published_hits"),
+    "zero-shot H@1": ("zero_shot", "published_hits"),
+    "success": ("planning", "open", "success"),
+    "success, closed loop": ("planning", "closed", "success"),
+}
+
+
+def _overview(rows: Sequence[Mapping[str, Any]]) -> Grid:
+    """Returns in how many worlds each claim is confirmed, contradicted, open, by side."""
+    grid = [["claim", "worlds", "printed", "ours"]]
+    for claim in CLAIMS:
+        own = [row for row in rows if row["claim"] == claim.text]
+        cells = []
+        for side in ("printed", "ours"):
+            words = [row[side]["verdict"] for row in own]
+            counted = {word: words.count(word) for word in dict.fromkeys(words)}
+            cells.append(", ".join(f"{count} {word}" for word, count in counted.items()))
+        grid.append([claim.text, str(len(own)), *cells])
+    return grid
+
+
+def _grid(claim: Claim, rows: Sequence[Mapping[str, Any]]) -> Grid:
+    grid = [["world", "printed", "its difference", "ours", "our difference"]]
+    for row in rows:
+        if row["claim"] == claim.text:
+            cells = [part for side in ("printed", "ours") for part in _cells(row[side])]
+            grid.append([row["world"], *cells])
+    return grid
+
+
+def _cells(told: Mapping[str, Any]) -> list[str]:
+    if "difference" not in told:
+        return [told["verdict"], ""]
+    word = told["verdict"]
+    if told.get("seeds_needed"):
+        word += f" ({told['seeds_needed']} seeds)"
+    ends = (told["low"], told["high"], told["p"])
+    return [word, "{:.3g} ({:.3g} to {:.3g}), p {:.2g}".format(told["difference"], *ends)]
