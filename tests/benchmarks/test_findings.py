@@ -39,7 +39,7 @@ def test_printed_numbers_alone_answer_every_claim_they_can(tmp_path, capsys):
     assert len(rows) == sum(len(claim.worlds) for claim in CLAIMS)
     assert len(CLAIMS) >= 15
     words = {row["printed"]["verdict"] for row in rows}
-    assert words == {"confirmed", "open", "no runs"}  # closed-loop success is not printed
+    assert words == {"confirmed", "contradicted", "open", "no runs"}  # no closed loop is printed
     assert all(row["ours"] == {"verdict": "no runs"} for row in rows)
     known = [row["printed"] for row in rows if row["printed"]["verdict"] == "open"]
     assert all(one["seeds_needed"] is None or one["seeds_needed"] >= 3 for one in known)

@@ -2,12 +2,14 @@
 
 A claim says that one model scores above another in some worlds. Printed numbers are means and
 deviations over three seeds, so both sides are judged alike, by Welch's t-test of two means, with
-Holm's correction over the worlds of a claim. An open claim tells how many seeds a side would give it
-80% power, if its difference and deviations are the true ones.
+Holm's correction over the worlds of a claim. An open claim tells how many seeds a side would give
+it 80% power, if its difference and deviations are the true ones.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,9 +21,9 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
-from interverse.benchmarks.causalmbrl.results_page import load_rows
 from interverse.core.files.atomic import write_json
 from interverse.metrics.comparison import holm
+from interverse.models.checkpoint import read_json
 from interverse.reports.sections import Grid, Section, write_summary
 
 LEVEL, POWER = 0.05, 0.8
@@ -33,7 +35,7 @@ _BLOCKS = (*_THREE, *_FIVE)
 _OBSERVED = ("blocks/observed-3-v1", "blocks/observed-5-v1")
 _CHEMISTRY = ("chemistry/chain-v1", "chemistry/collider-v1", "chemistry/full-v1")
 What = Literal["H@1", "zero-shot H@1", "success", "success, closed loop"]
-_KINDS = {"H@1": "ranking", "zero-shot H@1": "zero_shot", "success": "planning"}
+_LOSSES = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
 
 
 @final
@@ -102,11 +104,11 @@ CLAIMS: tuple[Claim, ...] = (
 
 
 class Runs(NamedTuple):
-    """One model's score: mean, sample deviation, how many runs."""
+    """One model's score: mean, sample deviation, over how many seeds."""
 
     mean: float
     deviation: float
-    count: int
+    seeds: int
 
 
 class Difference(NamedTuple):
@@ -126,12 +128,12 @@ def difference(above: Runs, below: Runs) -> Difference:
     0.038
     """
     gap = above.mean - below.mean
-    parts = [one.deviation**2 / one.count for one in (above, below)]
+    parts = [one.deviation**2 / one.seeds for one in (above, below)]
     spread = sum(parts)
     if spread == 0:
         return Difference(gap, gap, gap, 1.0 if gap == 0 else 0.0, None)
     freedom = spread**2 / sum(
-        part**2 / (one.count - 1) for part, one in zip(parts, (above, below), strict=True)
+        part**2 / (one.seeds - 1) for part, one in zip(parts, (above, below), strict=True)
     )
     error = math.sqrt(spread)
     half = float(stats.t.ppf(1 - LEVEL / 2, freedom)) * error
@@ -192,7 +194,7 @@ def write_findings(folder: Path, out: Path) -> dict[str, Any]:
 def _alike(above: Mapping[str, Runs], below: Mapping[str, Runs]) -> tuple[Runs, Runs] | None:
     """Returns the runs of both sides of the training length of which there are most."""
     counts = {
-        length: min(above[length].count, below[length].count) for length in above if length in below
+        length: min(above[length].seeds, below[length].seeds) for length in above if length in below
     }
     best = max(counts, key=lambda length: counts[length], default="")
     return (above[best], below[best]) if counts.get(best, 0) >= _LEAST else None
@@ -223,17 +225,20 @@ def _printed_runs() -> dict[tuple[Any, ...], dict[str, Runs]]:
 def _own_runs(folder: Path) -> dict[tuple[Any, ...], dict[str, Runs]]:
     """Returns the scores of our runs by the length of their training."""
     values: dict[tuple[Any, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in load_rows(folder) if folder.is_dir() else []:
-        if not row.comparable:
-            continue
-        model = {"gnn": "GNN", "modular": "Modular"}.get(row.model, row.model.upper())
-        for steps in (1, 5, 10):
-            for what, path in _PATHS.items():
-                found: Any = row.scores
-                for part in (path[0], str(steps), *path[1:]):
+    for path in sorted(folder.rglob("*.json")):
+        record = read_json(path) if "seed-" in path.name else {}
+        if "loss" not in record or record.get("options") or record.get("cpt_seed"):
+            continue  # another world than the printed one
+        model = {"gnn": "GNN", "modular": "Modular"}.get(record["model"], record["model"].upper())
+        length = json.dumps(record["sizes"], sort_keys=True)
+        for variant, scores in record["scores"].items():
+            loss = _LOSSES[record["loss"]] if variant == "model" else variant
+            for (what, below), steps in itertools.product(_PATHS.items(), (1, 5, 10)):
+                found: Any = scores
+                for part in (below[0], str(steps), *below[1:]):
                     found = found.get(part) if isinstance(found, Mapping) else None
                 if found is not None:
-                    values[what, steps, row.world, model, row.loss][row.epochs].append(found)
+                    values[what, steps, record["world"], model, loss][length].append(found)
     return {
         key: {
             length: Runs(float(np.mean(own)), float(np.std(own, ddof=1)), len(own))
