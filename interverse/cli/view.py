@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
 from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
-from interverse.core.errors import UnknownNameError, explain
+from interverse.core.errors import InvalidValueError, UnknownNameError, explain
 from interverse.rollouts.policy_card import is_path
-from interverse.rollouts.shipped import shipped_path
+from interverse.rollouts.policy_world import policy_world
+from interverse.rollouts.shipped import SHIPPED, shipped_path, trained_policy
 from interverse.viewer.session import Session
 from interverse.worlds import WORLDS
 
@@ -28,8 +31,9 @@ class View:
     """The port of the page; choose another if it is taken."""
     host: str = "127.0.0.1"
     """The address to listen on; 0.0.0.0 lets other machines see and steer the world."""
-    policy: str = "random"
-    """"random", "scripted", a run, a policy's folder or name, or a zip of Stable-Baselines."""
+    policy: str | None = None
+    """"random", "scripted", a run, a policy's folder or name, or a zip of Stable-Baselines; by
+    default the package's own for the world, which starts to play, or random where there is none."""
     seed: int = 0
     """The seed of the first episode."""
     option: tuple[str, ...] = ()
@@ -42,8 +46,10 @@ class View:
 
 def session_of(config: View) -> Session:
     """Returns the world to show; a trained policy comes with the options it was trained with."""
-    id, policy = shipped_path(config.id), shipped_path(config.policy)
     options = parse_pairs(config.option, flag_names(config))
+    id, policy = shipped_path(config.id), shipped_path(config.policy or "random")
+    if config.policy is None and id in WORLDS:
+        policy = _shipped_for(id, options)
     trained = id not in WORLDS and is_path(id)
     if trained or is_path(policy):
         known = known_policy(id if trained else policy, None if trained else id)
@@ -57,6 +63,18 @@ def session_of(config: View) -> Session:
         raise UnknownNameError(explain(str(error), fix=fix)) from error
 
 
+def _shipped_for(id: str, options: Mapping[str, Any]) -> str:
+    """Returns the package's policy for a world made with these options, or "random"."""
+    for path in map(trained_policy, reversed(SHIPPED)):
+        if importlib.util.find_spec("torch") is None:
+            break
+        known = policy_world(path)
+        with contextlib.suppress(InvalidValueError):  # it has learned under other options
+            if known.task == id and known.with_options(options) is not None:
+                return str(path)
+    return "random"
+
+
 def view(config: View) -> None:
     """Serves the page until Ctrl-C."""
     from interverse.viewer.server import Viewer, check_port  # viser, or the line that names it
@@ -67,7 +85,8 @@ def view(config: View) -> None:
         try:
             session = session_of(config)
             closing.callback(session.close)
-            viewer = Viewer(session, host=config.host, port=config.port)
+            playing = config.policy is None and session.policy != "random"
+            viewer = Viewer(session, host=config.host, port=config.port, playing=playing)
             closing.callback(viewer.close)
             told = f"{session.id}: open {viewer.url} in a browser; Ctrl-C stops"
             console.print(told, soft_wrap=True)

@@ -8,11 +8,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.reports import palette
 from interverse.scm import CausalGraph, Variable
 from interverse.viewer.desk import PAD, Desk
 from interverse.viewer.graph import (
     GraphMarks,
     Light,
+    by_object,
     causes_of,
     effects_next,
     graph_svg,
@@ -57,8 +59,10 @@ def curve_svg(name: str, fact: Trace, ghost: Trace, *, at: int) -> str:
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in pairs)
 
     parts = [_axes(low, high, last, at)]
+    alone = solid.shape[1] == 1  # the colours of fact and twin; else one a number, twins dashed
     for data, kind, style in ((solid, "fact", ""), (dashed, "ghost", ' stroke-dasharray="5 3"')):
-        for column, color in zip(data.T, _COLORS, strict=False):
+        one = palette.FACT if kind == "fact" else palette.TWIN
+        for column, color in zip(data.T, (one,) if alone else _COLORS, strict=False):
             if len(column):
                 parts.append(
                     f'<polyline data-kind="{kind}" points="{points(column)}" fill="none"'
@@ -126,7 +130,13 @@ def _names(names: Iterable[str]) -> str:
     return (", ".join(found[:_MOST]) or "nothing") + more
 
 
-_MOST_WHOLE = 40  # variables of a graph that is first drawn whole
+_MOST_WHOLE = 40  # variables of a graph; of more, their objects are drawn
+_SCORE = "fractional_success"
+
+
+def _first(names: Sequence[str]) -> str:
+    """Returns the variable whose curve is drawn first: the score, where it is one."""
+    return _SCORE if _SCORE in names else names[0]
 
 
 @final
@@ -139,8 +149,10 @@ class CausePanel:
         self._last: Event | None = None
         self._drawn: GraphMarks | None = None
         gui, names = desk.gui, list(self._session.env.variables)
-        self.chosen = gui.add_dropdown("Variable", names, hint="Drawn as a graph and a curve")
-        self._whole = gui.add_checkbox("Whole graph", initial_value=len(names) <= _MOST_WHOLE)
+        self.chosen = gui.add_dropdown(
+            "Variable", names, initial_value=_first(names), hint="Drawn as a graph and a curve"
+        )
+        self._whole = gui.add_checkbox("Whole graph", initial_value=True)
         self._legend, self._graph = gui.add_html(""), gui.add_html("")
         self._legend.content = f'<div style="{PAD}">{legend_html()}</div>'
         self._title, self._curve = gui.add_html(""), gui.add_html("")
@@ -174,7 +186,10 @@ class CausePanel:
         marks = GraphMarks(chosen=name, lights=dict(self._lights), differing=differing)
         if marks != self._drawn:
             self._drawn = marks
-            svg = graph_svg(env.graph, env.world.variables, marks, whole=self._whole.value)
+            graph, variables = env.graph, env.world.variables
+            if self._whole.value and len(variables) > _MOST_WHOLE:
+                graph, variables, marks = by_object(graph, variables, marks)
+            svg = graph_svg(graph, variables, marks, whole=self._whole.value)
             self._graph.content = f'<div style="{PAD}">{svg}</div>'
         also = " (solid) and in the ghost (dashed)" if ghost else ""
         self._title.content = f'<div style="{PAD}"><b>{name}</b> in fact{also}</div>'

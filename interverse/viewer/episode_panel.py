@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from pathlib import PurePath
 from typing import Any, final
 
 import gymnasium as gym
@@ -12,6 +13,17 @@ from numpy.typing import NDArray
 from interverse.core.errors import InvalidValueError, explain
 from interverse.rollouts.policy import policy_names
 from interverse.viewer.desk import Desk, changed_text
+
+
+def policy_label(policy: str) -> str:
+    """Returns a policy's name for a page, which shows no folder of the machine.
+
+    >>> policy_label("/tmp/runs/ppo/policy"), policy_label("random")
+    ('ppo/policy', 'random')
+    """
+    path = PurePath(policy)
+    own = path.name not in ("policy", "export")  # a folder that each run has
+    return path.name if own or len(path.parts) < 2 else f"{path.parent.name}/{path.name}"
 
 
 @final
@@ -108,9 +120,10 @@ class EpisodePanel:
     def _add_policies(self) -> None:
         known = policy_names(self._session.env.world)
         # A page may name no files: the policies are those of the world and of the command line.
-        self._policies = list(dict.fromkeys([*known, self._session.policy]))
+        present = self._session.policy
+        self._policies = {name: name for name in known} | {policy_label(present): present}
         chosen = self._desk.gui.add_dropdown(
-            "Policy", self._policies, initial_value=self._session.policy
+            "Policy", list(self._policies), initial_value=policy_label(present)
         )
         chosen.on_update(lambda _: self._desk.order("policy", lambda: self.use(chosen.value)))
 
@@ -124,7 +137,7 @@ class EpisodePanel:
                     fix="Start the viewer with --policy PATH",
                 )
             )
-        self._session.use(policy)
+        self._session.use(self._policies[policy])
         return f"Policy: {html.escape(policy)}."
 
     def _add_protocols(self) -> None:

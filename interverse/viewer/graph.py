@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import networkx as nx
 
+from interverse.reports import palette
 from interverse.scm import CausalGraph, Variable
 from interverse.scm.graph import NEXT, layered_positions, now
 
@@ -21,9 +22,9 @@ Band = tuple[str, list[str]]  # a title and the variables under it
 _WIDTH, _ROW, _PILL, _GAP, _BAND = 400.0, 22.0, 17.0, 5.0, 24.0
 _LETTER, _BOLD = 5.4, 6.2  # width of a letter on average
 _MOST = 60  # variables of a band; the rest are counted
-_FILL = {"do": "#e8590c", "changed": "#2f9e44", "follows": "#d3f9d8", "refused": "#ffc9c9"}
+_FILL = {"do": palette.DO, "changed": "#2f9e44", "follows": "#d3f9d8", "refused": "#ffc9c9"}
 _INK = {"do": "#ffffff", "changed": "#ffffff", "refused": "#c92a2a"}
-_LINES = {"lit": "#e8590c", "constraint": "#868e96", "inert": "#ced4da", "plain": "#ced4da"}
+_LINES = {"lit": palette.DO, "constraint": "#868e96", "inert": "#ced4da", "plain": "#ced4da"}
 LEGEND = (
     ("do", "do"),
     ("changed", "changed at once"),
@@ -68,6 +69,37 @@ def lights_of(graph: CausalGraph, done: Iterable[str], changed: Iterable[str]) -
             out.pop(name, None)
             out[name] = light
     return out
+
+
+def by_object(
+    graph: CausalGraph, variables: Mapping[str, Variable], marks: GraphMarks
+) -> tuple[CausalGraph, dict[str, Variable], GraphMarks]:
+    """Returns the graph between objects, as many variables are too many to follow.
+
+    An object is lit as the most telling of its variables is.
+    """
+    members: dict[str, list[str]] = {}
+    for name in variables:
+        members.setdefault(name.partition("/")[0], []).append(name)
+    owner = {name: thing for thing, names in members.items() for name in names}
+    pairs = {(owner[now(a)], owner[now(b)]) for a, b in graph.edges}
+    folded = CausalGraph.build(
+        list(members), [(a, f"{b}{NEXT}") for a, b in sorted(pairs) if a != b]
+    )
+    things = {
+        thing: replace(
+            variables[names[0]], name=thing, doc=", ".join(n.rpartition("/")[2] for n in names)
+        )
+        for thing, names in members.items()
+    }
+    lights: dict[str, Light] = {}
+    for light in reversed(LEGEND):  # the last, "do", is what stays
+        for name, own in marks.lights.items():
+            if own == light[0]:
+                lights[owner[name]] = own
+    differing = frozenset(owner[name] for name in marks.differing)
+    chosen = owner[marks.chosen]
+    return folded, things, GraphMarks(chosen=chosen, lights=lights, differing=differing)
 
 
 def graph_svg(
@@ -242,7 +274,7 @@ def _pill(variable: Variable, x: float, y: float, marks: GraphMarks) -> str:
     name = variable.name
     light, width = marks.lights.get(name, ""), _width(name)
     chosen, differs = name == marks.chosen, name in marks.differing
-    edge = "#7048e8" if differs else "#1c7ed6" if chosen else "#adb5bd"
+    edge = palette.TWIN if differs else "#1c7ed6" if chosen else "#adb5bd"
     dash = ' stroke-dasharray="2 2"' if variable.inert else ""
     style = ' font-style="italic"' if variable.read_only else ""
     ink = _INK.get(light, "#868e96" if variable.read_only or variable.inert else "#212529")

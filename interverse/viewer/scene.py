@@ -15,7 +15,7 @@ from interverse.viewer.solids import Solids, bounds, ghosts, light_up
 
 _FEW_COLORS, _QUALITY = 256, 92
 _LONGER = 900  # pixels along the longer side that are sent, about
-_GHOST_COLOR, _GHOST_TINT = np.array([112.0, 72.0, 232.0]), 0.5
+_GHOST_COLOR, _GHOST_TINT = np.array([109.0, 63.0, 209.0]), 0.5  # the palette's TWIN
 _MOST_HATCHED, _GHOST_SHARE = 0.4, 0.6  # of a picture; and of the ghost in a mixed one
 _HATCH, _LINE = 6, 3  # pixels from one line of the ghost to the next, and of a line
 _BLUR = 48  # how far two sizes of one picture differ at its edges

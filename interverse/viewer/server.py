@@ -45,6 +45,8 @@ class Viewer:
         host: the address to listen on.
         port: the port; it must be free. None takes any that is.
         lock: held while the world is used; others that hold it may use the world meanwhile.
+        playing: whether the policy acts from the start, and again after each episode's end until
+            somebody presses a button.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Viewer:
         host: str = "127.0.0.1",
         port: int | None = 8080,
         lock: AbstractContextManager[Any] | None = None,
+        playing: bool = False,
     ) -> None:
         port = free_port(host) if port is None else port
         check_port(host, port)
@@ -68,6 +71,7 @@ class Viewer:
         self._page = Page(self._server, session, self._orders)
         self._values_at, self._behind, self._shown = 0.0, False, session.history
         self._changed_at = 0.0
+        self._page.desk.playing = self._untouched = playing
 
     def run(self, seconds: float | None = None) -> None:
         """Carries out what the page asks for, for so many seconds or until stopped."""
@@ -96,6 +100,7 @@ class Viewer:
 
     def _carry_out(self, order: Order) -> None:
         self._hurry()
+        self._untouched = False
         try:
             order()
         except InterverseError as error:
@@ -115,7 +120,10 @@ class Viewer:
             desk.refuse(str(error))
             desk.playing = False
         if self._session.history.ended:
-            desk.playing = False
+            if self._untouched:
+                self._session.reset(self._session.seed + 1)
+            else:
+                desk.playing = False
         self.show()
 
     def show(self) -> None:

@@ -21,8 +21,10 @@ _SMOOTH = ("sphere", "ellipsoid", "capsule")
 _TEXTURE = 256  # pixels a side, at most, of a picture that is sent
 _VIEW = np.array([0.5, -1.0, 1.35])  # from where a scene is first seen
 _DISTANCE = 1.75  # in radii of the scene
+# A bowl is looked into: from lower, through its near wall.
+_BOWL_VIEW, _BOWL_DISTANCE, _NEAR_WALL, _HOLLOW = np.array([0.3, -1.0, 0.8]), 1.3, 0.25, 0.3
 _AMBIENT, _SUN = 1.6, 2.0  # with these a colour looks about as it is named
-_GHOST_COLOR, _GHOST_TINT, _GHOST_OPACITY = np.array([0.44, 0.28, 0.91]), 0.75, 0.5
+_GHOST_COLOR, _GHOST_TINT, _GHOST_OPACITY = np.array([0.43, 0.25, 0.82]), 0.75, 0.5
 
 
 @final
@@ -57,16 +59,43 @@ class Solids:
             return self._scene.add_mesh_trimesh(name, _textured(shape), receive_shadow=True)
         vertices, faces = _triangles(shape)
         alpha = float(shape.rgba[3])
-        return self._scene.add_mesh_simple(
+        color = tuple(int(x) for x in np.round(255 * np.clip(shape.rgba[:3], 0, 1)))
+        outside = _outside(vertices, faces) if shape.mesh is not None and alpha >= 1.0 else None
+        made = self._scene.add_mesh_simple(
             name,
             vertices,
-            faces,
-            color=tuple(int(x) for x in np.round(255 * np.clip(shape.rgba[:3], 0, 1))),
+            faces if outside is None else faces[~outside],
+            color=color,
             opacity=None if alpha >= 1.0 else alpha,
             flat_shading=shape.kind not in _SMOOTH,
             side="double" if shape.kind == "plane" else "front",
             cast_shadow=alpha >= 1.0,
         )
+        if outside is not None:  # moves and goes with the inside
+            self._scene.add_mesh_simple(
+                f"{name}/outside",
+                vertices,
+                faces[outside],
+                color=color,
+                opacity=_NEAR_WALL,
+                flat_shading=True,
+                side="front",
+                cast_shadow=False,
+            )
+        return made
+
+
+def _outside(vertices: NDArray[Any], faces: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Returns which faces of a hollow thing look outwards; None for one that holds nothing.
+
+    Drawn from the front alone, the wall that is near is seen from outside, the far one from within.
+    """
+    corners = np.asarray(vertices)[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    areas = np.linalg.norm(normals, axis=1)
+    outside = np.sum(normals * (corners.mean(axis=1) - corners.mean(axis=(0, 1))), axis=1) >= 0
+    hollow = areas[~outside].sum() > _HOLLOW * areas.sum()
+    return outside if hollow else None
 
 
 def light_up(server: Any, shapes: Sequence[Shape]) -> NDArray[np.float64]:
@@ -78,7 +107,10 @@ def light_up(server: Any, shapes: Sequence[Shape]) -> NDArray[np.float64]:
     scene.add_light_ambient("/ambient", intensity=_AMBIENT)
     scene.add_light_directional("/sun", intensity=_SUN, position=(1.0, -1.5, 3.0))
     camera.up, camera.look_at, camera.near = (0.0, 0.0, 1.0), tuple(middle), radius / 100.0
-    camera.position = tuple(middle + _VIEW / np.linalg.norm(_VIEW) * radius * _DISTANCE)
+    meshes = [_triangles(shape) for shape in shapes if shape.mesh is not None]
+    is_bowl = any(_outside(*mesh) is not None for mesh in meshes)
+    view, away = (_BOWL_VIEW, _BOWL_DISTANCE) if is_bowl else (_VIEW, _DISTANCE)
+    camera.position = tuple(middle + view / np.linalg.norm(view) * radius * away)
     return middle
 
 
