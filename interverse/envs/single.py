@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, final
 
 import gymnasium as gym
@@ -21,7 +21,6 @@ from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)
 _ARRAYS = (np.ndarray, np.generic)
-NESTED = ("state", "solution")  # entries of `info` that are dicts by variable
 _FPS = 25  # pictures a second of a window or a video
 
 
@@ -97,15 +96,17 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
 
     def _info(self, moment: Transition) -> dict[str, Any]:
         """Returns world 0's entries; of what lasts, each call gives copies."""
+        owners = self.world.nested_info
         if not moment.info_lasts:
-            return nested(_first_entries(moment.info))
+            entries = _first_entries(moment.info)
+            return nested(entries, owners) if owners else entries
         if moment.info is not self._lasting:
             self._lasting, self._entries = moment.info, _first_entries(moment.info)
             self._arrays = [(n, v) for n, v in self._entries.items() if type(v) is np.ndarray]
         out = self._entries.copy()
         for name, array in self._arrays:
             out[name] = array.copy()
-        return nested(out)
+        return nested(out, owners) if owners else out
 
     @property
     def world(self) -> Any:
@@ -175,16 +176,16 @@ def _first_entries(info: Mapping[str, Any]) -> dict[str, Any]:
     return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
 
 
-def nested(info: dict[str, Any]) -> dict[str, Any]:
-    """Returns entries with those of state and solution in dicts: `state/gravity` is in `state`.
+def nested(info: dict[str, Any], owners: Collection[str]) -> dict[str, Any]:
+    """Returns entries with those of some owners in dicts: `state/gravity` is in `state`.
 
-    >>> nested({"success": True, "state/gravity": -9.8})
+    >>> nested({"success": True, "state/gravity": -9.8}, ["state"])
     {'success': True, 'state': {'gravity': -9.8}}
     """
     out: dict[str, Any] = {}
     for name, value in info.items():
         owner, _, key = name.partition("/")
-        if key and owner in NESTED:
+        if key and owner in owners:
             out.setdefault(owner, {})[key] = value
         else:
             out[name] = value

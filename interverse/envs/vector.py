@@ -29,7 +29,6 @@ from interverse.envs.build import (
 from interverse.envs.checks import select_worlds
 from interverse.envs.copying import CopyableEnv
 from interverse.envs.driver import Driver, Transition
-from interverse.envs.single import NESTED
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
@@ -98,7 +97,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
                 index, seeds=seeds, episode=chosen.get("episode"), do=chosen.get("do")
             )
         moment = self.driver.transition()
-        return moment.observation, _vector_info(moment, self._everyone)
+        return moment.observation, self._told(moment, self._everyone)
 
     def _seeds(
         self, seed: int | Sequence[int | None] | None, index: Any
@@ -127,7 +126,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         if np.any(resets):
             return self._step_and_reset(actions, resets)
         moment = self.driver.step(actions, self._everyone)
-        info = _vector_info(moment, self._everyone)
+        info = self._told(moment, self._everyone)
         observation = moment.observation
         if self.autoreset_mode is AutoresetMode.SAME_STEP and np.any(moment.ended):
             observation, info = self._reset_at_once(moment)
@@ -155,7 +154,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         info["final_obs"], info["_final_obs"] = np.full(self.num_envs, None), ended
         for world in self._everyone[ended].tolist():  # Gymnasium's form: one by one, else None
             info["final_obs"][world] = _row(moment.observation, world)
-        info["final_info"] = _vector_info(moment, self._everyone[ended], self.num_envs)
+        info["final_info"] = self._told(moment, self._everyone[ended], self.num_envs)
         info["_final_info"] = ended.copy()
         return fresh.observation, info
 
@@ -170,10 +169,25 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
             name: _with_rows(value, fresh.info[name][ended], ended) if name in fresh.info else value
             for name, value in moment.info.items()
         }
-        info = _vector_info(moment._replace(info=mixed, info_lasts=False), self._everyone)
+        info = self._told(moment._replace(info=mixed, info_lasts=False), self._everyone)
         for name in moment.info.keys() - fresh.info.keys():
             info["_" + name] = ~ended
         return info
+
+    def _told(self, moment: Transition, worlds: Any, num_envs: int | None = None) -> dict[str, Any]:
+        """Returns Gymnasium's form: each array beside a mask of the worlds it speaks of."""
+        mask = np.zeros(len(worlds) if num_envs is None else num_envs, dtype=bool)
+        mask[worlds] = True
+        mask.setflags(write=False)  # all entries have it
+        out: dict[str, Any] = {}
+        for name, value in moment.info.items():
+            out[name], out["_" + name] = value.copy() if moment.info_lasts else value, mask
+        for owner in self.world.nested_info:  # `state/gravity` is in `state`
+            keys = [n.partition("/")[2] for n in moment.info if n.startswith(f"{owner}/")]
+            part = {key: out.pop(f"{owner}/{key}") for key in keys}
+            part |= {f"_{key}": out.pop(f"_{owner}/{key}") for key in keys}
+            out[owner], out[f"_{owner}"] = part, mask
+        return out
 
     @property
     def world(self) -> Any:
@@ -261,17 +275,3 @@ def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
         if name in (key, value.value.lower()):
             return value
     raise UnknownNameError(unknown("autoreset_mode", mode, _MODES))
-
-
-def _vector_info(moment: Transition, worlds: Any, num_envs: int | None = None) -> dict[str, Any]:
-    """Returns Gymnasium's form: each array beside a mask of the worlds it speaks of."""
-    mask = np.zeros(len(worlds) if num_envs is None else num_envs, dtype=bool)
-    mask[worlds] = True
-    mask.setflags(write=False)  # all entries have it
-    out: dict[str, Any] = {}
-    for name, value in moment.info.items():
-        part, (owner, _, key) = out, name.partition("/")
-        if key and owner in NESTED:  # `state/gravity` is in `state`
-            part, name, out["_" + owner] = out.setdefault(owner, {}), key, mask
-        part[name], part["_" + name] = value.copy() if moment.info_lasts else value, mask
-    return out

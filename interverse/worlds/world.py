@@ -182,6 +182,7 @@ class World(ABC):
     layout: Mapping[str, slice]  # key -> slice of the flat observation, read-only; may be empty
     # key -> the lowest and highest raw numbers, which normalising takes to -1 and 1
     observation_bounds: Mapping[str, tuple[NDArray[Any], NDArray[Any]]] = MappingProxyType({})
+    nested_info: tuple[str, ...] = ()  # owners of entries that are a dict in `info`: `owner/name`
     max_steps: int
     reward_range: tuple[float, float]
     engine: Engine | None = None  # the simulator, which tells what broke down on a device

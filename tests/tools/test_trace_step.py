@@ -21,8 +21,8 @@ def test_a_step_with_default_options_executes_few_files_and_lines(world_id):
 @pytest.mark.parametrize(
     ("world_id", "use", "files", "lines"),
     [
-        ("trifinger/pushing-v1", "do", 23, 490),
-        ("trifinger/pushing-v1", "make", 35, 1260),
+        ("trifinger/pushing-v1", "do", 19, 430),
+        ("trifinger/pushing-v1", "make", 34, 910),
         ("trifinger/pushing-v1", "reset", 15, 275),
         ("tutorial/slider-v1", "do", 18, 365),
         ("tutorial/slider-v1", "evaluate", 50, 1565),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -86,6 +87,7 @@ class ObservationLayout:
         """How many numbers an observation has."""
         return len(self.low)
 
+    @functools.cache  # noqa: B019 - there are few layouts, and they are kept
     def sensed(self) -> FloatArray:
         """Returns what one unit of sensor noise means: half a number's range, 0 for what is known.
 
@@ -110,14 +112,15 @@ class Group:
     keys: tuple[str, ...] = STILL
 
 
+@functools.lru_cache(maxsize=32)
 def layout(
-    groups: Sequence[Group],
-    stored: Sequence[str],
+    groups: tuple[Group, ...],
+    stored: tuple[str, ...],
     *,
     seconds: float,
-    more: Mapping[str, int] = MappingProxyType({}),
-    keys: Sequence[str] = (),
-    custom: Sequence[str] = (),
+    more: tuple[tuple[str, int], ...] = (),
+    keys: tuple[str, ...] = (),
+    custom: tuple[str, ...] = (),
 ) -> ObservationLayout:
     """Returns the layout of robot, objects and what follows them, or of the keys asked for.
 
@@ -125,8 +128,8 @@ def layout(
         groups: the objects in the order they are observed.
         stored: their names in the order their numbers are laid side by side.
         seconds: length of an episode.
-        more: what is laid after them, by name: keys beside the usual, a mask of the blocks in use,
-            keys of one's own.
+        more: names and widths of what is laid after them: keys beside the usual, a mask of the
+            blocks in use, keys of one's own.
         keys: those asked for, in order; none: the usual ones, and all of `more`.
         custom: the keys of one's own, which follow at the end in any case.
     """
@@ -150,7 +153,7 @@ def layout(
             parts[f"{group.name}/{key}"] = *_BOUNDS[key], place + np.arange(width)
             place += width
     start += sum(widths.values())
-    for name, width in more.items():
+    for name, width in more:
         usual = _MORE_ROBOT.get(name) or _MORE_OBJECT.get(name.partition("/")[2], (-1.0, 1.0))
         parts[name] = *((-1.0, 1.0) if name in custom else usual), start + np.arange(width)
         start += width
@@ -216,24 +219,24 @@ class Observer:
         asarray, seconds = source.asarray, source.seconds
         self._asarray, self._step_time = asarray, options.step_time
         groups, stored = task.groups(scene)
-        usual = {*ROBOT, *(f"{g.name}/{key}" for g in groups for key in g.keys)}
         self._masked = scene.max_blocks is not None
-        self._extra = self._readers(usual)
+        keys = tuple(options.observation_keys or ())
+        self._extra = self._readers(keys, groups) if keys else {}
+        own = {name: rows.shape[1] for name, rows in self._custom().items()}
         more = {
             name: 9 if name in _MORE_ROBOT else _WIDTHS.get(name.partition("/")[2], 3)
             for name in self._extra
         }
-        more |= {"mask": scene.block_count} if self._masked else {}
-        own = {name: rows.shape[1] for name, rows in self._custom().items()}
+        more |= ({"mask": scene.block_count} if self._masked else {}) | own
         self.layout = layout(
-            groups,
-            stored,
+            tuple(groups),
+            tuple(stored),
             seconds=seconds,
-            more=more | own,
-            keys=options.observation_keys or (),
+            more=tuple(more.items()),
+            keys=keys,
             custom=tuple(own),
         )
-        self._more = bool(more or own)
+        self._more = bool(more)
         places = self.layout
         self._columns, self._low = asarray(places.columns), asarray(places.low)
         self._span, self._noisy = asarray(places.high - places.low), asarray(places.sensed())
@@ -247,9 +250,12 @@ class Observer:
         self.observe: Callable[[Array], Any] = self._numbers if numbers else self._with_pictures
         """Gives every world's observation, from where the fingertips are, (N, 9)."""
 
-    def _readers(self, usual: set[str]) -> dict[str, Callable[[], Array]]:
+    def _readers(
+        self, keys: Sequence[str], groups: Sequence[Group]
+    ) -> dict[str, Callable[[], Array]]:
         """Returns what reads each key that is asked for beside the usual ones; refuses others."""
-        keys, rows = self._options.observation_keys or (), self._store.rows
+        rows = self._store.rows
+        usual = {*ROBOT, *(f"{g.name}/{key}" for g in groups for key in g.keys)}
         robot: dict[str, Callable[[], Array]] = {"joint_torques": self._torques}
         if "joint_torques" not in self._options.action_mode:
             robot["action_joint_positions"] = lambda: rows[COMMANDS][:, 0]

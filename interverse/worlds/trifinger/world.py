@@ -6,6 +6,7 @@ its rows, checked, and only then committed: a refused world is never touched.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -67,6 +68,15 @@ _HELD = (  # while time passes: goals, and the sizes of blocks
     "block/size",
     "block/used",
 )
+_SEEN = {  # what the present moment is worked out from
+    *_HELD,
+    "block/orientation",
+    "block/position",
+    "joint_positions",
+    "joint_velocities",
+    "robot/height",
+    START_RATES,
+}
 _WAIT = "robot/command_wait"
 _COMMAND_KEYS = (
     COMMANDS,
@@ -107,13 +117,15 @@ class TriFinger(World):
         self.task.capsules = self._physics.capsules()
         self._everyone = np.arange(num_worlds)
         self._edges: ActiveEdges | None = None
+        hints = {"state": options.info_state, "solution": options.info_solution}
+        self.nested_info = tuple(name for name, asked in hints.items() if asked)
         self._extra_info = options.info_state or options.info_solution or options.active_edges
         if options.active_edges:
             self._edges = ActiveEdges(self._physics.engine, self.scene)
             self._physics.watch = self._edges
         self._instant: Instant | None = None
         self._photographer: Photographer | None = None
-        declared = table(*declare_variables(self.task, self.scene))
+        declared = declare_variables(type(self.task), self.scene)  # type: ignore[arg-type]
         self._declare_spaces(declared)
         self._set_up_start(declared)
         self._set_up_observation()
@@ -266,7 +278,8 @@ class TriFinger(World):
         changed = changed_keys(rows, before, rows)
         if not (self.options.legacy_unchecked and values.keys() & set(self.task.unchecked)):
             refused = self._editor.infeasible(rows, before, changed) | refused
-        self._instant = None
+        if not _SEEN.isdisjoint(changed):
+            self._instant = None
         if not refused:
             store.commit(rows, worlds, changed, before)
             return {}
@@ -515,14 +528,15 @@ class TriFinger(World):
         self._physics.close()  # last: a device may say here what did not fit
 
 
-def declare_variables(task: Task, scene: ArenaScene) -> list[Variable]:
-    """Returns every variable of a task in a scene."""
-    return [
+@functools.lru_cache(maxsize=32)  # of hundreds of variables: built once, never changed
+def declare_variables(kind: type[Task], scene: ArenaScene) -> Mapping[str, Variable]:
+    """Returns every variable of a kind of task in a scene."""
+    return table(
         *arena_variables(scene),
-        *robot_variables(scene, task.start),
-        *task.variables(scene),
+        *robot_variables(scene, kind.start),
+        *kind().variables(scene),
         success_variable(scene.block_count),
-    ]
+    )
 
 
 def episode_length(task: Task, scene: ArenaScene, options: TriFingerOptions) -> tuple[float, int]:
