@@ -7,17 +7,14 @@ where version 2 takes the larger of both losses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, final
 
 from interverse.core.errors import (
     UnknownNameError,
     check_name,
     check_whole,
-    missing_extra,
     unknown,
 )
 from interverse.core.type_checks import check_types
@@ -129,22 +126,3 @@ def preset(algorithm: str, name: str) -> Hyper:
             return hyper
     check_name("algorithm", algorithm, {key[0] for key in PRESETS})
     raise UnknownNameError(unknown("preset", name, {key[1] for key in PRESETS}))
-
-
-@contextmanager
-def tracked(project: str | None, folder: Path, config: dict[str, Any]) -> Iterator[None]:
-    """Sends what TensorBoard is told to a project of Weights & Biases too, if one is named."""
-    if project is None:
-        yield
-        return
-    try:
-        import wandb
-    except ImportError as error:
-        raise missing_extra("wandb", "wandb") from error
-    run = wandb.init(
-        project=project, name=folder.name, dir=str(folder), config=config, sync_tensorboard=True
-    )
-    try:
-        yield
-    finally:
-        run.finish()

@@ -192,7 +192,7 @@ class Replay:
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes what is new to a file of its own; returns the record that `load` needs.
 
-        Files that the record no longer names may be deleted once the record is safe: see `prune`.
+        Files that the record no longer names may be deleted once the record is safe.
         """
         folder.mkdir(parents=True, exist_ok=True)
         oldest = max(self.time - self.slots, 0)
@@ -207,13 +207,6 @@ class Replay:
             self._files.append({"name": name, "start": start, "stop": self.time})
         self._files = [file for file in self._files if file["stop"] > oldest]
         return {"time": self.time, "files": [dict(file) for file in self._files]}
-
-    def prune(self, folder: Path) -> None:
-        """Deletes files that the last record does not name."""
-        named = {file["name"] for file in self._files}
-        for file in folder.glob("replay-*"):
-            if file.name not in named:
-                file.unlink()
 
     def load(self, folder: Path, record: Mapping[str, Any]) -> None:
         """Puts what a record names into this buffer of the same shape."""

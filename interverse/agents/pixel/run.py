@@ -1,13 +1,8 @@
-"""One training run: acting, learning, evaluating, and its checkpoints.
-
-A checkpoint is a record that names files; files are never changed and the record is replaced last,
-so a run killed at any moment finds a whole one.
-"""
+"""One training run: acting, learning, evaluating, its curves, and what its checkpoints hold."""
 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -22,20 +17,21 @@ from interverse._version import __version__
 from interverse.agents.pixel.actors import Actors, MakeEnv
 from interverse.agents.pixel.agent import Actions
 from interverse.agents.pixel.config import PixelPlan, PixelTrain
-from interverse.agents.pixel.curves import Curves
 from interverse.agents.pixel.export import export
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.rng import generator
-from interverse.models.checkpoint import read_json, read_tensors, write_json, write_tensors
+from interverse.core.run import CHECKPOINTS, Run
 from interverse.models.steps import autocast
 from interverse.rollouts.pixels import PicturePolicy
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-RECORD = "progress.json"
+CURVES = "curves.json"
+_CURVES = ("episodes", "evaluations", "losses")
 _LOG_EVERY = 500  # decisions between rows of losses
 _AGENT = "agent/"
 
@@ -68,6 +64,8 @@ class PixelRun:
     Attributes:
         step: agent decisions so far, of all actors together.
         agent: who learns.
+        curves: rows of episodes that exploration finished, of evaluations and of losses, each with
+            the step it belongs to.
     """
 
     def __init__(
@@ -115,7 +113,8 @@ class PixelRun:
             )
             self._update = GraphedUpdate(self.agent, self._replay.gather)
         self._rng = generator(seed=config.seed, name="pixel/replay")
-        self.curves = Curves(config.out)
+        self.curves: dict[str, list[dict[str, Any]]] = {name: [] for name in _CURVES}
+        self._keeper: Run | None = None
         self._actors = Actors(make_env, config.actors)
         self._losses: dict[str, torch.Tensor] = {}
         self._acted = np.zeros((0,), np.float32)  # what every lane does now, between both halves
@@ -124,20 +123,21 @@ class PixelRun:
 
     @property
     def _folder(self) -> Path:
-        return self._config.out / "checkpoint"
+        return self._config.out / CHECKPOINTS
 
     def stream(self) -> AbstractContextManager[object]:
         """Returns the context in which a GPU works on this run's stream, if it has its own."""
         return nullcontext() if self._stream is None else torch.cuda.stream(self._stream)
 
     @_on_stream
-    def start(self) -> None:
-        """Goes back to the last checkpoint, or begins."""
-        if (self._folder / RECORD).exists():
-            self._restore(read_json(self._folder / RECORD))
+    def start(self, keeper: Run | None = None) -> None:
+        """Goes back to the last checkpoint of the run that keeps it, or begins."""
+        self._keeper = keeper
+        held = None if keeper is None else keeper.resume()
+        if held is not None:
+            self._restore(held)
         else:
             self._seen = self._actors.reset(self._seed("pixel/actors"))
-        self.curves.open(self.step)
 
     def _seed(self, name: str, number: int = 0) -> int:
         draw = generator(seed=self._config.seed, name=name, step=number)
@@ -175,10 +175,18 @@ class PixelRun:
         self.step += int(decided.sum())
         self._seen, self._ages = steps.observations, steps.ages
         for lane in np.flatnonzero(~np.isnan(steps.returns)).tolist():
-            self.curves.episode(self.step, float(steps.returns[lane]), int(steps.ages[lane]))
+            total, length = float(steps.returns[lane]), int(steps.ages[lane])
+            self._note("episodes", "episode", {"return": total, "length": length})
         losses = self._losses if self._config.overlap else self._learn()
         if losses and before // _LOG_EVERY != self.step // _LOG_EVERY:
-            self.curves.losses(self.step, losses)
+            values = {name: float(value) for name, value in losses.items()}  # waits for the device
+            self._note("losses", "loss", values)
+
+    def _note(self, kind: str, title: str, values: dict[str, float]) -> None:
+        """Adds a row to a curve, for TensorBoard too."""
+        self.curves[kind].append({"step": self.step, **values})
+        if self._keeper is not None:
+            self._keeper.log(self.step, {f"{title}/{n}": value for n, value in values.items()})
 
     def _actions(self) -> Actions:
         """Asks for actions in [-1, 1]: random ones during the warm-up."""
@@ -216,51 +224,47 @@ class PixelRun:
                 seen, reward, terminated, truncated, _ = self._judge.step(action)
                 total, done = total + float(reward), terminated or truncated
             returns.append(total)
-        self.curves.evaluation(self.step, returns)
+        mean = sum(returns) / len(returns)
+        self.curves["evaluations"].append({"step": self.step, "mean": mean, "returns": returns})
+        if self._keeper is not None:
+            self._keeper.log(self.step, {"evaluation/return": mean})
+            self._keeper.show(self.step, f"return {mean:.1f}")
         return returns
 
     @_on_stream
-    def checkpoint(self) -> None:
-        """Writes a checkpoint; the one before it stays valid until this one is complete."""
-        lanes = self._actors.save()
-        name = f"state-{self.step}.safetensors"
+    def checkpoint(self) -> Checkpoint:
+        """Returns all that the rest of the run depends on; what is new to replay is written."""
+        lanes, replay = self._actors.save(), self._replay.save(self._folder)
         tensors = {_AGENT + key: value for key, value in self.agent.state().items()}
         for i, lane in enumerate(lanes):
             moment = np.frombuffer(lane.pop("moment"), dtype=np.uint8)
             tensors[f"actor/{i}"] = torch.from_numpy(moment.copy())
         record = {
             "version": __version__,
-            "step": self.step,
             "updates": self.agent.updates,
             "rng": self._rng.bit_generator.state,
             "lanes": lanes,
-            "replay": self._replay.save(self._folder),
-            "tensors": name,
-            "curves": self.curves.rows,
+            "replay": replay,
+            "curves": self.curves,
             "losses": {name: float(value) for name, value in self._losses.items()},
         }
-        write_tensors(self._folder / name, tensors)
-        write_json(self._folder / RECORD, json.loads(json.dumps(record, default=_plain)))
-        self._replay.prune(self._folder)
-        for old in self._folder.glob("state-*"):
-            if old.name != name:
-                old.unlink()
-        self.curves.save()
+        files = tuple(file["name"] for file in replay["files"])
+        return Checkpoint(step=self.step, record=record, tensors=tensors, files=files)
 
     @_on_stream
     def policy(self, trained: dict[str, Any]) -> PicturePolicy:
         """Returns the mean or planned action as a policy; `trained` goes into its card."""
         return export(self.agent, self.observation_space, self.action_space, trained)
 
-    def _restore(self, record: dict[str, Any]) -> None:
+    def _restore(self, held: Checkpoint) -> None:
+        record, tensors = held.record, held.tensors
         try:
-            tensors = read_tensors(self._folder / record["tensors"])
             state = {k.removeprefix(_AGENT): v for k, v in tensors.items() if k.startswith(_AGENT)}
             self.agent.load(state, record["updates"])
             self._replay.load(self._folder, record["replay"])
             self._rng.bit_generator.state = _philox(record["rng"])
-            self.step = record["step"]
-            self.curves.rows.update(record["curves"])
+            self.step = held.step
+            self.curves.update(record["curves"])
             self._losses = {name: torch.tensor(v) for name, v in record["losses"].items()}
             lanes = [dict(lane) for lane in record["lanes"]]
             for i, lane in enumerate(lanes):
@@ -277,8 +281,7 @@ class PixelRun:
         self._ages = np.array([lane["age"] if lane["moment"] else 0 for lane in lanes])
 
     def close(self) -> None:
-        """Ends environments and logs."""
-        self.curves.close()
+        """Ends the environments."""
         self._actors.close()
         self._judge.close()
 
@@ -318,11 +321,6 @@ def check_spaces(env: gym.Env[Any, Any], plan: PixelPlan) -> tuple[gym.spaces.Bo
             explain(f"the action space is {acts}", allowed="a bounded Box of one axis")
         )
     return seen, acts
-
-
-def _plain(value: Any) -> Any:
-    """Returns NumPy numbers and arrays as JSON has them."""
-    return value.tolist()
 
 
 def _philox(state: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,6 @@ import torch
 from interverse.agents.pixel import graphed
 from interverse.agents.pixel import run as run_module
 from interverse.agents.pixel.config import MOST_TOGETHER, plan
-from interverse.agents.pixel.curves import Curves
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.replay import Replay
 from interverse.agents.pixel.run import PixelRun
@@ -21,6 +22,8 @@ from interverse.agents.pixel.tdmpc2 import TdMpc2
 from interverse.agents.pixel.train import train, train_together
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, StorageError
+from interverse.core.files.checkpoints import Checkpoints
+from interverse.core.run import CHECKPOINTS, Run
 from tests.agents.pixel.dot import Dot
 from tests.agents.pixel.test_train import PLANNING, TINY, config
 
@@ -55,7 +58,7 @@ def test_together_equals_alone(overlap, tmp_path, monkeypatch):
     assert folders == [tmp_path / "together" / name / "policy" for name in "abc"]
     for alone in three(tmp_path / "alone", overlap=overlap):
         train(alone, make_env=Dot)
-        names = {"curves.json", "policy/policy.safetensors", "checkpoint/progress.json"}
+        names = {"curves.json", "policy/policy.safetensors", "checkpoint/generation-2.json"}
         assert names <= kept(alone.out).keys()
         assert_same(tmp_path / "together" / alone.out.name, alone.out)
 
@@ -63,22 +66,47 @@ def test_together_equals_alone(overlap, tmp_path, monkeypatch):
 def test_killed_and_started_again_equals_unbroken(tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train_together(three(whole), make_env=Dot)
-    original = PixelRun.checkpoint
+    original = Run.save
 
-    def save_then_die(self):
-        original(self)
+    def save_then_die(self, checkpoint):
+        original(self, checkpoint)
         raise KeyboardInterrupt
 
     for _ in range(3):
-        monkeypatch.setattr(PixelRun, "checkpoint", save_then_die)
+        monkeypatch.setattr(Run, "save", save_then_die)
         with pytest.raises(KeyboardInterrupt):
             train_together(three(broken), make_env=Dot)
-        monkeypatch.setattr(PixelRun, "checkpoint", original)
-    steps = [path / "checkpoint" / "progress.json" for path in sorted(broken.iterdir())]
-    assert any(not path.exists() or json.loads(path.read_text())["step"] < 25 for path in steps)
+        monkeypatch.setattr(Run, "save", original)
+    held = [Checkpoints(path / CHECKPOINTS).load() for path in sorted(broken.iterdir())]
+    assert any(one is None or one.step < 25 for one in held)
     train_together(three(broken), make_env=Dot)
     for name in "abc":
         assert_same(broken / name, whole / name)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_each_run_stops_with_a_checkpoint_and_a_policy(number, tmp_path, monkeypatch):
+    runs = [replace(one, steps=30) for one in three(tmp_path / "stopped")[:2]]
+    begin = PixelRun.begin
+
+    def stopping(run):
+        if run.step == 25 and run._config.out.name == "a":
+            os.kill(os.getpid(), number)
+        begin(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PixelRun, "begin", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            train_together(runs, make_env=Dot)
+    for one in runs:
+        assert Checkpoints(one.out / CHECKPOINTS).load().step in (25, 26)
+        assert (one.out / "policy" / "policy.json").exists()
+    whole = [replace(one, out=tmp_path / "whole" / one.out.name) for one in runs]
+    for one, other in zip(runs, whole, strict=True):
+        train_together([one], make_env=Dot)
+        train_together([other], make_env=Dot)
+        files = [c.out / "policy" / "policy.safetensors" for c in (one, other)]
+        assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path, monkeypatch):
@@ -138,17 +166,17 @@ def test_none_and_too_many(tmp_path):
 
 def test_an_error_names_its_folder_and_lets_the_others_go(tmp_path, monkeypatch):
     one, other, _ = three(tmp_path)
-    original = PixelRun.checkpoint
+    original = Run.save
 
-    def full(self):
-        if self._config.out == one.out:
+    def full(self, checkpoint):
+        if self.folder == one.out:
             raise OSError(28, "No space left on device")
-        original(self)
+        original(self, checkpoint)
 
-    monkeypatch.setattr(PixelRun, "checkpoint", full)
+    monkeypatch.setattr(Run, "save", full)
     with pytest.raises(StorageError, match=str(one.out)):
         train_together([one, other], make_env=Dot)
-    monkeypatch.setattr(PixelRun, "checkpoint", original)
+    monkeypatch.setattr(Run, "save", original)
     train_together([one, other], make_env=Dot)  # both folders are free again
     train(replace(one, out=tmp_path / "alone"), make_env=Dot)
     assert_same(one.out, tmp_path / "alone")
@@ -213,7 +241,7 @@ def test_whatever_touches_the_device_is_on_the_stream_of_its_run(tmp_path, monke
         Replay: ("__init__", "add", "gather", "save", "load"),
         GraphedUpdate: ("__init__", "__call__"),
         TdMpc2: ("_start", "update", "_decide", "state", "load"),
-        Curves: ("losses",),
+        PixelRun: ("_note",),
         run_module: ("export",),
     }
     for owner, names in work.items():

@@ -30,7 +30,9 @@ from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.train import train
 from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
+from interverse.core.files.checkpoints import Checkpoints
 from interverse.core.files.tensor_files import read_safetensors
+from interverse.core.run import CHECKPOINTS, Run
 from interverse.rollouts.pixels import PixelCard, PixelPolicy
 from interverse.rollouts.policy import as_policy
 from interverse.rollouts.policy_card import CARD
@@ -57,8 +59,10 @@ def config(out: Path, **more) -> PixelTrain:
 
 def results(folder: Path) -> tuple[dict[str, np.ndarray], str]:
     """Returns what a run leaves behind: weights, optimisers, generators, worlds; and curves."""
-    (state,) = (folder / "checkpoint").glob("state-*.safetensors")
-    tensors = load_file(state) | load_file(folder / "policy" / "policy.safetensors")
+    held = Checkpoints(folder / CHECKPOINTS).load()
+    tensors = {n: t.numpy() for n, t in held.tensors.items()} | load_file(
+        folder / "policy" / "policy.safetensors"
+    )
     return tensors, (folder / "curves.json").read_text()
 
 
@@ -80,17 +84,17 @@ def test_stopped_and_resumed_equals_unbroken(algorithm, overlap, tmp_path, monke
     settings = {"algorithm": algorithm, "hyper": hyper, "overlap": overlap}
     monkeypatch.setattr(run_module, "_LOG_EVERY", 7)  # rows of losses right after checkpoints too
     train(config(whole, **settings), make_env=Dot)
-    original = PixelRun.checkpoint
+    original = Run.save
 
-    def save_then_die(self):
-        original(self)
+    def save_then_die(self, checkpoint):
+        original(self, checkpoint)
         raise KeyboardInterrupt
 
     for _ in range(2):
-        monkeypatch.setattr(PixelRun, "checkpoint", save_then_die)
+        monkeypatch.setattr(Run, "save", save_then_die)
         with pytest.raises(KeyboardInterrupt):
             train(config(broken, **settings), make_env=Dot)
-        monkeypatch.setattr(PixelRun, "checkpoint", original)
+        monkeypatch.setattr(Run, "save", original)
     train(config(broken, **settings), make_env=Dot)
     assert same(whole, broken)
     assert json.loads((broken / "policy" / "policy.json").read_text())["trained"]["steps"] == 60
@@ -112,12 +116,14 @@ def test_a_killed_run_resumes(tmp_path, repository):
     words = [sys.executable, "-c", _KILLED, str(folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(words, cwd=repository, env=environment) as process:
-        record = folder / "checkpoint" / "progress.json"
         deadline = time.monotonic() + 200
-        while not record.exists() and time.monotonic() < deadline:
+        while (
+            not (folder / CHECKPOINTS / "generation-1.json").exists()
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-    reached = json.loads(record.read_text())["step"]
+    reached = Checkpoints(folder / CHECKPOINTS).load().step
     steps = reached + 20
     train(config(folder, steps=steps), make_env=Dot)
     whole = tmp_path / "whole"
@@ -138,10 +144,10 @@ def test_several_actors(tmp_path):
     for name in ("one", "two"):
         train(config(tmp_path / name, actors=3, steps=75, checkpoint_every=40), make_env=Dot)
     assert same(tmp_path / "one", tmp_path / "two")
-    record = json.loads((tmp_path / "one" / "checkpoint" / "progress.json").read_text())
-    assert 75 <= record["step"] < 78
-    assert record["updates"] == record["step"] - 20
-    assert len(record["lanes"]) == 3
+    held = Checkpoints(tmp_path / "one" / CHECKPOINTS).load()
+    assert 75 <= held.step < 78
+    assert held.record["updates"] == held.step - 20
+    assert len(held.record["lanes"]) == 3
 
 
 @pytest.mark.gpu
@@ -172,7 +178,8 @@ def test_the_export_acts_as_the_agent(tmp_path):
         settings = config(tmp_path / algorithm, algorithm=algorithm, hyper=hyper, steps=25)
         run = PixelRun(settings, plan(settings), Dot)
         policy = PixelPolicy.load(train(settings, make_env=Dot))
-        run.start()  # from the checkpoint
+        with Run(settings.out, settings.record(), title="", total=25) as keeper:
+            run.start(keeper)  # from the checkpoint
         seen = np.random.default_rng(0).integers(0, 256, (70, 9, SIZE, SIZE), dtype=np.uint8)
         assert np.allclose(policy(seen), 2.0 * run.agent.act(seen, explore=False), atol=1e-5)
         middle = torch.as_tensor(centre_crop(seen, run.agent.sizes.pictures[1]))
@@ -232,12 +239,12 @@ def test_a_folder_of_another_run_is_not_touched(tmp_path):
     assert (tmp_path / "policy" / "policy.safetensors").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["progress.json", "state-25.safetensors"])
+@pytest.mark.parametrize("name", ["generation-*.json", "generation-*.safetensors"])
 def test_a_torn_checkpoint_says_so(tmp_path, name):
     train(config(tmp_path, steps=25), make_env=Dot)
-    file = tmp_path / "checkpoint" / name
-    file.write_bytes(file.read_bytes()[:60])
-    with pytest.raises(FileFormatError, match=name):
+    for file in (tmp_path / "checkpoint").glob(name):
+        file.write_bytes(file.read_bytes()[:60])
+    with pytest.raises(FileFormatError, match=r"every checkpoint in .* is damaged"):
         train(config(tmp_path, steps=50), make_env=Dot)
 
 
@@ -301,7 +308,7 @@ def test_the_small_preset_learns_in_short_episodes_and_is_judged_in_whole_ones(t
         run.advance()
     run.evaluate()
     run.close()
-    assert {row["length"] for row in run.curves.rows["episodes"]} == {4}
+    assert {row["length"] for row in run.curves["episodes"]} == {4}
     assert judge._time == 9
 
 
