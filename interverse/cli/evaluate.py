@@ -21,6 +21,7 @@ from interverse.cli.json_output import print_json
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import parse_json
 from interverse.core.files.yaml_text import read_yaml
+from interverse.metrics import METRICS, metric_facts
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results, tables
@@ -99,6 +100,9 @@ def evaluate(config: Any) -> Results:
     del given["trust"]
     # Scores that every table has need no computing: naming one shows it.
     asked = given["metrics"]
+    if "help" in asked:
+        Console().print(_metrics_table())
+        return Results()
     given["metrics"] = tuple(name for name in asked if name not in (*SCORES, "all"))
     known = known_policy(given.pop("run") or config.policy, config.task)
     given |= {"policy": known.policy, "task": known.task}
@@ -124,6 +128,17 @@ def _shown(results: Results, asked: tuple[str, ...]) -> TextTable:
     more = f"; also measured: {', '.join(rest)} (--metrics NAME or all)" if rest else ""
     header = tuple(metric_label(name) for name in table.header)
     return replace(table, header=header, caption=table.caption + more)
+
+
+def _metrics_table() -> TextTable:
+    """Returns the metrics that can be named, as their rows declare them."""
+    rows = []
+    for name in METRICS:
+        facts = metric_facts(name)
+        ends = facts.get("range")
+        told = "" if ends is None else f"{ends[0]:g} to {ends[1]:g}"
+        rows.append((name, told, facts.get("better", "more"), facts.get("about", "")))
+    return TextTable(header=("metric", "range", "better", "what it is"), rows=tuple(rows))
 
 
 def known_policy(given: str, task: str | None) -> PolicyWorld:

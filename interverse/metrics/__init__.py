@@ -12,20 +12,100 @@ say what they are functions of: `success` or `rewards`, (..., step) and a length
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Literal
+
 from interverse.core.registry import Entry, Registry
 
+Of = Literal["success", "rewards", "episode"]
+Better = Literal["more", "less"]
+
+
+def metric(
+    target: str,
+    of: Of,
+    about: str,
+    *,
+    label: str = "",
+    range: tuple[float, float] | None = None,
+    better: Better = "more",
+) -> Entry:
+    """Returns the row that declares a score: all that tables, plots and help say of it.
+
+    Args:
+        target: "module:function".
+        of: what it is a function of.
+        about: what it is, for `--metrics help`.
+        label: of axes and heads of tables; the name by default.
+        range: the least and the greatest score in any task, where there are such.
+        better: whether more of it is better, or less.
+    """
+    told = {"about": about, "label": label, "range": range, "better": better}
+    return Entry(target, options=told, tags=(of,))
+
+
+_SUCCESS, _UNIT = "interverse.metrics.success", (0.0, 1.0)
 METRICS = Registry(
     "metric",
     {
-        "last20_fractional_success": Entry("interverse.metrics.success:last_20", tags=("success",)),
-        "last20_legacy": Entry("interverse.metrics.success:last_20_legacy", tags=("success",)),
-        "last_fractional_success": Entry("interverse.metrics.success:last", tags=("success",)),
-        "mean_fractional_success": Entry("interverse.metrics.success:mean", tags=("success",)),
-        "peak_success": Entry("interverse.metrics.success:peak", tags=("success",)),
-        "return": Entry("interverse.metrics.success:episode_return", tags=("rewards",)),
-        "time_to_success": Entry("interverse.metrics.success:time_to_success", tags=("success",)),
+        "last20_fractional_success": metric(
+            f"{_SUCCESS}:last_20",
+            "success",
+            "the fraction of success, mean of the last 20 steps",
+            label="Fraction, last 20 steps",
+            range=_UNIT,
+        ),
+        "last20_legacy": metric(
+            f"{_SUCCESS}:last_20_legacy",
+            "success",
+            "the same over the first step and the last 19, as CausalWorld computed it",
+            range=_UNIT,
+        ),
+        "last_fractional_success": metric(
+            f"{_SUCCESS}:last",
+            "success",
+            "the fraction of success at the end",
+            label="Fraction at the end",
+            range=_UNIT,
+        ),
+        "mean_fractional_success": metric(
+            f"{_SUCCESS}:mean",
+            "success",
+            "the fraction of success, mean of all steps",
+            label="Fraction, whole episode",
+            range=_UNIT,
+        ),
+        "peak_success": metric(
+            f"{_SUCCESS}:peak", "success", "the greatest fraction of success", range=_UNIT
+        ),
+        "return": metric(
+            f"{_SUCCESS}:episode_return", "rewards", "the sum of the rewards", label="Return"
+        ),
+        "solved": metric(
+            f"{_SUCCESS}:solved",
+            "success",
+            "whether the fraction of success at the end is above .9",
+            label="Solved",
+            range=_UNIT,
+        ),
+        "time_to_success": metric(
+            f"{_SUCCESS}:time_to_success",
+            "success",
+            "steps until the fraction of success first reached .99; infinite where it never did",
+            better="less",
+        ),
     },
 )
+
+
+def metric_facts(name: str) -> Mapping[str, Any]:
+    """Returns what the row of a metric says beside its function; nothing of one without a row.
+
+    >>> metric_facts("time_to_success")["better"], dict(metric_facts("my_own"))
+    ('less', {})
+    """
+    return METRICS[name].options if name in METRICS else {}
+
 
 STATISTICS = Registry(
     "statistic",
@@ -67,4 +147,4 @@ REPRESENTATIONS = Registry(
     },
 )
 
-__all__ = ["METRICS", "REPRESENTATIONS", "STATISTICS"]
+__all__ = ["METRICS", "REPRESENTATIONS", "STATISTICS", "metric", "metric_facts"]

@@ -16,6 +16,7 @@ from interverse.core.errors import InvalidValueError, explain
 FloatArray = NDArray[np.float64]
 
 LAST_STEPS = 20
+SOLVED = 0.9  # of the fraction at the end, as the field counts a task as done
 
 
 def last(success: ArrayLike, length: ArrayLike | None = None) -> FloatArray:
@@ -26,6 +27,15 @@ def last(success: ArrayLike, length: ArrayLike | None = None) -> FloatArray:
     """
     steps, count = _episodes(success, length)
     return np.take_along_axis(steps, count[..., None] - 1, axis=-1)[..., 0]
+
+
+def solved(success: ArrayLike, length: ArrayLike | None = None) -> FloatArray:
+    """Returns whether an episode ends with a fractional success above .9, as 0 or 1.
+
+    >>> solved([[0.1, 0.95, 0.92], [0.2, 1.0, 0.9]]).tolist()
+    [1.0, 0.0]
+    """
+    return (last(success, length) > SOLVED).astype(np.float64)
 
 
 def mean(success: ArrayLike, length: ArrayLike | None = None) -> FloatArray:

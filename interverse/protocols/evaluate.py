@@ -268,8 +268,13 @@ def _check_world(
             env.close()
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     known = math.isfinite(low) and math.isfinite(high) and low < high
-    ranges = {task: {"return": [low, high]}} if known else {}
-    said = {"notes": told} if (told := [note for note in notes if note]) else {}
+    ranges: dict[str, Any] = {task: {"return": [low, high]}} if known else {}
+    for metric in metrics:
+        if metric.range is not None:
+            ranges.setdefault(task, {})[metric.name] = list(metric.range)
+    better = {metric.name: metric.better for metric in metrics if metric.better != "more"}
+    said: dict[str, Any] = {"notes": told} if (told := [note for note in notes if note]) else {}
+    said |= {"better": better} if better else {}
     return {"variables": about, "ranges": ranges, **said}, engine, resolved
 
 

@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
-from interverse.metrics import METRICS
+from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.metrics import METRICS, Better
 from interverse.results.schema import SCORES
 
 _FRACTION = "fractional_success"
@@ -59,6 +59,17 @@ class Metric:
     """Variables to record after every step, for `Steps.values`."""
     observations: bool = False
     """Whether to keep pictures and dicts, too; flat observations are always kept."""
+    range: tuple[float, float] | None = None
+    """The least and the greatest score there can be; intervals stay within."""
+    better: Better = "more"
+    """Whether more of it is better, or less: the sign of what a test loses."""
+
+    def __post_init__(self) -> None:
+        check_name("better", self.better, ("more", "less"))
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise InvalidValueError(
+                explain(f"metric {self.name}: range is {self.range}", allowed="low < high")
+            )
 
     def __call__(self, steps: Steps) -> float:
         """Returns the score; NaN stands for none."""
@@ -74,6 +85,11 @@ class Metric:
                     f"metric {self.name} returned {shown}",
                     allowed="one number per episode",
                 )
+            )
+        low, high = self.range or (-np.inf, np.inf)
+        if found < low or found > high:  # NaN is none
+            raise InvalidValueError(
+                explain(f"metric {self.name} returned {found:g}", allowed=f"{low:g} to {high:g}")
             )
         return float(found)
 

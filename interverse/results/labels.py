@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from interverse.metrics import metric_facts
+
 _PARTS = {
     "color": ("red", "green", "blue", "alpha"),
     "cylindrical_position": ("radius", "angle", "height"),
 }
 _PLAIN_PARTS = ("x", "y", "z", "w")
-_SHARES = ("success", "peak_success", "last20_legacy")
-_METRICS = {
-    "last20_fractional_success": "Fraction, last 20 steps",
-    "last_fractional_success": "Fraction at the end",
-    "mean_fractional_success": "Fraction, whole episode",
-    "return": "Return",
-}
 
 
 def component_names(variable: str, width: int) -> list[str]:
@@ -46,7 +44,7 @@ def metric_label(metric: str) -> str:
     >>> metric_label("last20_fractional_success"), metric_label("time_to_success")
     ('Fraction, last 20 steps', 'time to success')
     """
-    return _METRICS.get(metric, metric.replace("_", " "))
+    return metric_facts(metric).get("label") or metric.replace("_", " ")
 
 
 def is_share(metric: str) -> bool:
@@ -55,4 +53,16 @@ def is_share(metric: str) -> bool:
     >>> is_share("success"), is_share("time_to_success")
     (True, False)
     """
-    return metric in _SHARES or metric.endswith("fractional_success")
+    if metric == "success" or metric.endswith("fractional_success"):
+        return True
+    return metric_facts(metric).get("range") == (0.0, 1.0)
+
+
+def less_is_better(metric: str, provenance: Mapping[str, Any]) -> bool:
+    """Returns whether less of a metric is better, as its row says or a user's own `Metric`.
+
+    >>> less_is_better("time_to_success", {}), less_is_better("effort", {})
+    (True, False)
+    """
+    own = provenance.get("better", {}).get(metric)
+    return (own or metric_facts(metric).get("better")) == "less"

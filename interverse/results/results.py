@@ -1,8 +1,9 @@
 """Results: one tidy table of episodes with what made it.
 
 A row is an episode. Its columns are fixed: those of `schema.CONTRACT`, then `experiment` (what was
-evaluated), `step` (training steps behind the policy) and `trace` (equal in episodes that are the
-same step for step: they make intervals wider), then `score:<metric>` for further scores
+evaluated), `step` (training steps behind the policy), `solved` (1 where the last fraction
+is above .9), `trace` (equal in episodes that are the same step for step: they make intervals wider)
+and `settings` (options and engine), then `score:<metric>` for further scores
 and `value:<variable>` for the values intervened on, `value:<variable>@<step>` where a protocol acts
 more than once in an episode. What a world lacks is null. A refused episode is a row with a reason
 and without a score.
@@ -338,7 +339,7 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             joined[name] = different[0]
         elif name == "ranges":
             joined[name] = _agreed_ranges(different)
-        elif name in ("protocols", "variables"):
+        elif name in ("better", "protocols", "variables"):
             joined[name] = {k: v for entry in different for k, v in entry.items()}
         elif name == "runs":
             joined[name] = [run for entry in different for run in entry]

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.metrics.success import SOLVED
 
 CONTRACT: dict[str, pa.DataType] = {
     "task": pa.string(),
@@ -22,7 +23,11 @@ CONTRACT: dict[str, pa.DataType] = {
     "refused": pa.bool_(),
     "reason": pa.string(),
 }
-_EXTRA: dict[str, pa.DataType] = {"experiment": pa.string(), "step": pa.int64()}
+_EXTRA: dict[str, pa.DataType] = {
+    "experiment": pa.string(),
+    "step": pa.int64(),
+    "solved": pa.float64(),  # follows from the last fraction, in tables from before it too
+}
 _MAYBE = {
     "trace": pa.string(),  # equal: the same episode again, step for step
     "settings": pa.string(),  # options and engine: rows of one experiment have the same
@@ -32,6 +37,7 @@ _REQUIRED = ("task", "protocol", "seed", "episode")
 _DEFAULTS: dict[str, Any] = {"experiment": "policy", "refused": False}
 SCORES = (
     "last_fractional_success",
+    "solved",
     "mean_fractional_success",
     "last20_fractional_success",
     "return",
@@ -50,6 +56,10 @@ def checked(data: pa.Table) -> pa.Table:
     if wrong:
         allowed = f"{', '.join(fixed)}, score:<metric>, value:<variable>"
         raise InvalidValueError(explain(f"unknown result columns {wrong}", allowed=allowed))
+    if "solved" not in data.column_names and "last_fractional_success" in data.column_names:
+        ends = _cast(data["last_fractional_success"], "last_fractional_success", pa.float64())
+        ends = pc.if_else(pc.is_nan(ends), None, ends)
+        data = data.append_column("solved", pc.greater(ends, SOLVED).cast(pa.float64()))
     columns = {name: _fixed_column(data, name, kind) for name, kind in fixed.items()}
     for name in extra:
         kind = pa.float64()

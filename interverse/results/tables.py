@@ -30,6 +30,7 @@ from interverse.results.estimates import (
     score_range,
     wilson,
 )
+from interverse.results.labels import less_is_better
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.results.units import Unit, seeds_of, unit_words, units
 
@@ -74,6 +75,9 @@ def scores(
     over = units(last, unit)
     chosen = results.metrics if metrics is None else metrics
     names = [chosen] if isinstance(chosen, str) else list(chosen)
+    if metrics is None and {"solved", "success"} <= set(names):  # the same, in most tasks
+        same = np.array_equal(last.scores("solved"), last.scores("success"), equal_nan=True)
+        names = [name for name in names if not (same and name == "success")]
     columns = [estimates(last, name, unit) for name in names]
     alike = last.first_alike
     several = count(alike) < len(last)  # a column that is 0 in all tables but these says nothing
@@ -268,6 +272,7 @@ def generalisation_errors(
         unit: what the intervals are over; seeds where there are several trainings by default.
     """
     rows = []
+    less = less_is_better(metric, results.provenance)
     used: dict[str, None] = {}
     elsewhere: dict[str, None] = {}
     over = units(results.final(), unit)
@@ -294,11 +299,17 @@ def generalisation_errors(
                 found = generalisation.generalisation_error_interval(
                     learned, tested, rng=rng, independent=(apart[known[0]], apart[protocol])
                 )
-            rows.append((experiment, task, protocol, Estimate.of(found)))
+            lost = Estimate.of(found)
+            if less:  # more of it is the loss
+                lost = Estimate(-lost.value, -lost.high, -lost.low, lost.statistic)
+            rows.append((experiment, task, protocol, lost))
+    gain = "(test - training) / training, as less is better" if less else (
+        "(training - test) / training"
+    )  # fmt: skip
     return TextTable(
         header=("experiment", "task", "protocol", "generalisation error"),
         rows=tuple(rows),
-        caption=f"E_G = (training - test) / training, by {metric} "
+        caption=f"E_G = {gain}, by {metric} "
         f"{unit_words(over, _LOST_NOTES)}; "
         f"training is the score under {' or '.join(used)}{''.join(elsewhere)}{bare_note(rows)}",
     )

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
-from interverse.metrics import success
+from interverse.metrics import METRICS, success
 from interverse.protocols.measures import Metric, Steps
 from interverse.protocols.protocol import Protocol
+from interverse.results import Results
+from interverse.results.tables import generalisation_errors
 
 SLIDER = "tutorial/slider-v1"
 SETTINGS = {"task": SLIDER, "protocols": "P0,P5", "episodes": 4, "max_steps": 45}
@@ -164,3 +167,50 @@ def test_a_metric_that_returns_no_number_is_refused(given):
 
     with pytest.raises(InvalidValueError, match="metric judged returned"):
         iv.evaluate("random", **SETTINGS | {"episodes": 1, "max_steps": 1}, metrics=[judged])
+
+
+def test_solved_stands_beside_the_fraction_and_follows_from_it_in_older_tables():
+    found = iv.evaluate("scripted", "trifinger/reaching-v1", "P0", episodes=2)
+    assert found.metrics[:2] == ["last_fractional_success", "solved"]
+    assert (found.scores("solved") == (found.scores("last_fractional_success") > 0.9)).all()
+    head = str(found.table("markdown")).splitlines()[2]
+    assert "last_fractional_success | solved |" in head
+    assert " success |" not in head, "the same column would stand there twice"
+    older = found.data.drop_columns(["solved"])
+    assert Results(data=older).data["solved"].equals(found.data["solved"])
+    assert "solved" not in iv.evaluate("random", SLIDER, "P0", episodes=1).metrics
+
+
+def test_a_metric_says_its_range_and_which_way_is_better():
+    def first(steps):
+        return float(1 + steps.episode + 10 * (steps.protocol == "P2"))
+
+    given = {"episodes": 4, "max_steps": 3, "protocols": "P0,P2"}
+    less = Metric(name="delay", function=first, range=(0.0, 50.0), better="less")
+    more = Metric(name="delay", function=first)
+    signs = []
+    for metric in (less, more):
+        found = iv.evaluate("random", SLIDER, metrics=[metric], **given)
+        (row,) = generalisation_errors(found, "delay").rows
+        signs.append(row[-1].value)
+    assert signs[0] > 0 > signs[1] == -signs[0], "more of a delay is a loss"
+    assert (
+        "less is better"
+        in generalisation_errors(
+            iv.evaluate("random", SLIDER, metrics=[less], **given), "delay"
+        ).caption
+    )
+    narrow = Metric(name="delay", function=first, range=(0.0, 2.0))
+    with pytest.raises(InvalidValueError, match=r"returned 3\. Allowed: 0 to 2"):
+        iv.evaluate("random", SLIDER, metrics=[narrow], **given)
+    for wrong in ({"better": "lower"}, {"range": (1.0, 0.0)}):
+        with pytest.raises((ValueError, UnknownNameError), match=r"better|range"):
+            Metric(name="delay", function=first, **wrong)
+
+
+def test_metrics_help_lists_each_row(capsys):
+    assert main(["evaluate", "--metrics", "help"]) == 0
+    said = capsys.readouterr().out
+    for name in METRICS:
+        assert name in said
+    assert "infinite where it never did" in " ".join(said.split())

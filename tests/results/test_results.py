@@ -34,6 +34,7 @@ def test_columns_are_those_of_the_contract_then_ours():
         *CONTRACT,
         "experiment",
         "step",
+        "solved",
         "value:block_0/mass",
         "value:block_0/size",
     ]
