@@ -46,6 +46,7 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         self.action_space = world.action_space
         self.layout: Mapping[str, slice] = world.layout
         self.observation_bounds = world.observation_bounds
+        self._owners = world.nested_info
         self._lasting: Mapping[str, Any] | None = None  # the latest `info` that lasts, ...
         self._entries: dict[str, Any] = {}  # ... world 0's entries of it, and those to be copied
         self._arrays: list[tuple[str, NDArray[Any]]] = []
@@ -96,17 +97,16 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
 
     def _info(self, moment: Transition) -> dict[str, Any]:
         """Returns world 0's entries; of what lasts, each call gives copies."""
-        owners = self.world.nested_info
         if not moment.info_lasts:
             entries = _first_entries(moment.info)
-            return nested(entries, owners) if owners else entries
+            return nested(entries, self._owners) if self._owners else entries
         if moment.info is not self._lasting:
             self._lasting, self._entries = moment.info, _first_entries(moment.info)
             self._arrays = [(n, v) for n, v in self._entries.items() if type(v) is np.ndarray]
         out = self._entries.copy()
         for name, array in self._arrays:
             out[name] = array.copy()
-        return nested(out, owners) if owners else out
+        return nested(out, self._owners) if self._owners else out
 
     @property
     def world(self) -> Any:

@@ -313,8 +313,8 @@ class TriFinger(World):
         place, turn = copy_of(rows["block/position"]), copy_of(rows["block/orientation"])
         tips = tip_positions(rows["joint_positions"], rows["robot/height"])
         rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
-        reference = rates if self.options.mended_reward else rows[START_RATES]
-        now = Instant(tips, rates, place, turn, size, box, goals, self._torques, reference)
+        start = rates if self.options.mended_reward else rows[START_RATES]
+        now = Instant(tips, rates, place, turn, size, box, goals, self._torques, start)
         return replace(now, fraction=self.task.fraction(now, self.options.score))
 
     def _torques(self) -> Array:
@@ -336,9 +336,9 @@ class TriFinger(World):
 
     def _dense_reward(self, before: Instant, now: Instant) -> Array:
         """Returns what a step earned, (N,), given its two ends."""
-        task, corrected_reward = self.task, self.options.mended_reward
-        terms = task.terms(before, now, corrected_reward=corrected_reward) if self._weights else ()
-        bonus = task.bonus(now, corrected_reward=corrected_reward)
+        task, mended = self.task, self.options.mended_reward
+        terms = task.terms(before, now, corrected_reward=mended) if self._weights else ()
+        bonus = task.bonus(now, corrected_reward=mended) if self._share else 0.0 * now.fraction
         return total(terms, self._weights, bonus, self._share, self._step_time)
 
     def _sparse_reward(self, before: Instant, now: Instant) -> Array:
