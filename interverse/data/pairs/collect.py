@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, final
 
 import tyro
 
@@ -23,7 +23,9 @@ from interverse.data.collector import HEADER, Shard, collection, collection_head
 from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE
 from interverse.data.pairs.shards import read_layout, shard_name, write_shard
 from interverse.data.schema import MOST_EPISODES, plain_options
-from interverse.worlds.rooms import Pair, Rejection
+from interverse.envs.build import build_world
+from interverse.worlds import WORLDS
+from interverse.worlds.rooms import CLASS_NAMES, VERBS, Pair, Rejection, generate_pairs
 
 _EMPTY_HOUSES = 60  # so many in a row without a pair: the options leave nothing to accept
 
@@ -123,10 +125,7 @@ def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Pat
         raise InvalidValueError(
             explain(f"{config.out} is of an earlier version", fix="Choose another folder")
         )
-    if source is None:
-        from interverse.data.pairs.rooms import RoomsSource  # builds a world: only when needed
-
-        source = RoomsSource.of(config)
+    source = RoomsSource.of(config) if source is None else source
     title = f"{config.id} pairs"
     with (
         collection(config.out, config.header(), grows="pairs", overwrite=config.overwrite) as held,
@@ -218,3 +217,49 @@ def _check_yield(config: CollectPairs, shards: list[Shard]) -> None:
             fix="Change the options that reject them",
         )
     )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomsSource:
+    """The pairs of a world of rooms, by house."""
+
+    id: str
+    seed: int
+    options: Mapping[str, Any]
+    depth: bool
+    graph: str
+
+    @classmethod
+    def of(cls, config: CollectPairs) -> RoomsSource:
+        """Returns the source that a configuration names; a bad id or option raises now."""
+        if not config.id.startswith("rooms/") and config.id in WORLDS:
+            raise InvalidValueError(
+                explain(
+                    f"{config.id} has no pairs", allowed="ids of rooms", fix="See: interverse list"
+                )
+            )
+        world = build_world(config.id, 1, config.options)
+        graph = world.graph.to_json()
+        world.close()
+        return cls(
+            id=config.id,
+            seed=config.seed,
+            options=dict(config.options),
+            depth=config.depth,
+            graph=graph,
+        )
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """Names of the actions."""
+        return tuple(verb.name for verb in VERBS)
+
+    @property
+    def nouns(self) -> tuple[str, ...]:
+        """Names of the object classes."""
+        return CLASS_NAMES
+
+    def __call__(self, house: int) -> Iterable[Pair | Rejection]:
+        """Returns what a house gives."""
+        return generate_pairs(self.id, self.seed, house, options=self.options, depth=self.depth)

@@ -18,7 +18,7 @@ from interverse.core.errors import InvalidValueError, UnknownNameError, explain,
 from interverse.data.pairs.header import PairHeader
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, PairPictures, decode
 from interverse.data.pairs.shards import ShardPictures, joined, picture_kinds, read_columns
-from interverse.data.pairs.splits import Labels, PairSplit, SplitConfig, split_pairs
+from interverse.data.pairs.splits import Labels, Split, SplitConfig, split_pairs
 from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors
 from interverse.scm.graph import CausalGraph
 from interverse.worlds.rooms import Address, Origin, Pair
@@ -111,7 +111,7 @@ class PairDataset:
         shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp",
         seed: int = 0,
         **sizes: Any,
-    ) -> PairSplit:
+    ) -> Split:
         """Returns the rows of each part under a shift; `sizes` are fields of `SplitConfig`."""
         return split_pairs(self.labels, SplitConfig(shift=shift, **sizes), seed, str(self.path))
 

@@ -12,8 +12,7 @@ from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.json_text import read_json_object
 from interverse.data.collector import HEADER, Shard, read_collection
-from interverse.data.pairs.shards import FORMAT
-from interverse.data.pairs.values import PairLayout
+from interverse.data.pairs.shards import FORMAT, PairLayout
 
 INDEX = "index.json"  # of folders from before there was a manifest
 PAIRS_OF_A_HOUSE = 25

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_name, check_number, explain
 from interverse.core.rng import check_seed
-from interverse.data.pairs.cuts import cut
-from interverse.data.pairs.split_config import SHIFTS, Labels, PairSplit, Rows, Shifted, SplitConfig
 
 Key = TypeVar("Key", bound=Hashable)
 OPPOSITES = {
@@ -32,25 +32,97 @@ OPPOSITES = {
 _HELD_CLASSES = 0.4  # share of nouns or verbs that are held out
 _HELD_PAIRS = 0.3  # share of (verb, noun) pairs that are candidates
 _HELD_ROWS, _LEAST_HELD = 0.1, 10  # without a shift: share and least number of rows
-__all__ = [
-    "OPPOSITES",
-    "SHIFTS",
-    "Labels",
-    "PairSplit",
-    "Rows",
-    "Shifted",
-    "Split",
-    "SplitConfig",
-    "split_pairs",
-]
-Split = PairSplit  # its name for users
 _LARGEST_SEED = 2**32 - 1
 _CAP = 1.5  # a verb may have the mean number of rows divided by this
+Rows = NDArray[np.int64]
+SHIFTS = ("comp", "loca", "noun", "random", "verb")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labels:
+    """What a split depends on, one row a pair.
+
+    Attributes:
+        verb, noun: (N,) numbers. box: (N, 4) after-boxes, or None. verbs: names of the verbs.
+        width, height: of the pictures, for `loca`.
+        house: (N,) number of the house each pair was drawn in, or None.
+    """
+
+    verb: Rows
+    noun: Rows
+    verbs: tuple[str, ...]
+    box: NDArray[np.int64] | None = None
+    width: int = 672
+    height: int = 672
+    house: Rows | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitConfig:
+    """How to split."""
+
+    shift: Literal["comp", "loca", "noun", "random", "verb"] = "comp"
+    """comp: unseen (verb, noun) pairs. noun, verb: unseen classes. loca: left against right.
+    random: no shift."""
+    variant: Literal["reference", "mended"] = "reference"
+    """As the published code does it, or with its defects mended."""
+    train: int = 5000
+    """The most rows to train on; the published Epic-Kitchens runs have 1000."""
+    test: int = 5000
+    """The most rows of each test set; half of the ID rows and the OOD rows bound it too."""
+    valid: int | None = None
+    """Rows of the validation set, all ID. None takes what training leaves over, a test set's size
+    at most, and at least a tenth of what is left to train on in the mended variant. A number is
+    taken from the rows left over first and then from the end of the training rows."""
+    test_houses: float = 0.0
+    """Share of the houses whose pairs are for testing alone, 0 to 0.9; at 0 houses are shared, as
+    in the published code."""
+
+    def __post_init__(self) -> None:
+        check_name("shift", self.shift, SHIFTS)
+        check_name("variant", self.variant, ("reference", "mended"))
+        for name in ("train", "test", "valid"):
+            value = getattr(self, name)
+            if value is not None and value < (0 if name == "valid" else 1):
+                raise InvalidValueError(
+                    explain(f"{name} is {value}", allowed="a whole number of rows")
+                )
+        check_number(self.test_houses, "test_houses", most=0.9)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """Rows of a data set, by part. All parts but `valid_ood` are disjoint.
+
+    Attributes:
+        train, valid, test_id: in distribution. test_ood: out of it.
+        valid_ood: the published OOD validation rows; in the reference variant they overlap the
+            test when there are few OOD rows.
+        held: the classes or (verb, noun) numbers that only OOD rows have.
+    """
+
+    train: Rows
+    valid: Rows
+    test_id: Rows
+    test_ood: Rows
+    valid_ood: Rows
+    held: tuple[tuple[int, ...], ...]
+
+
+class Shifted(NamedTuple):
+    """Rows in and out of distribution, in the order the sizes cut them; what is held out."""
+
+    id: Rows
+    ood: Rows
+    held: tuple[tuple[int, ...], ...] = ()
 
 
 def split_pairs(
     labels: Labels, config: SplitConfig, seed: int = 0, where: str = "the data set"
-) -> PairSplit:
+) -> Split:
     """Returns the rows of each part. The same arguments give the same rows.
 
     Args:
@@ -76,7 +148,11 @@ def split_pairs(
                 fix="Use more pairs, another seed or another shift",
             )
         )
-    return cut(shifted, kept, part, config, shuffle)
+    if config.test_houses > 0:
+        parts = _apart(shifted, part, config, shuffle)
+    else:
+        parts = _together(shifted, config, shuffle)
+    return Split(**{name: kept[rows] for name, rows in parts.items()}, held=shifted.held)
 
 
 def rebalance(verb: Rows, draw: random.Random) -> Rows:
@@ -235,3 +311,80 @@ def _by_frequency(keys: Sequence[Key]) -> list[Key]:
     """Returns the different keys, the most frequent first, equals by first appearance."""
     groups = _by_first_appearance(keys)
     return sorted(groups, key=lambda key: len(groups[key]), reverse=True)
+
+
+# --------------------------------------------------------------------------- sizes
+
+
+def _together(
+    shifted: Shifted, config: SplitConfig, shuffle: np.random.RandomState
+) -> dict[str, Rows]:
+    """Returns the parts as the published code cuts them: every house may be in every part."""
+    most = min(config.test, int(0.5 * len(shifted.id)))
+    count = max(min(len(shifted.ood), most), 1)
+    inside = shifted.id[shuffle.permutation(len(shifted.id))]
+    test_id, rest = inside[:count], inside[count:]
+    outside = shifted.ood
+    if config.variant == "mended":
+        outside = outside[shuffle.permutation(len(outside))]
+        valid_ood = outside[count : 2 * count]
+    else:
+        valid_ood = outside[-count:]
+    train, valid = _train_and_valid(rest, config, count)
+    found = {"train": train, "valid": valid, "test_id": test_id}
+    return found | {"test_ood": outside[:count], "valid_ood": valid_ood}
+
+
+def _apart(
+    shifted: Shifted, labels: Labels, config: SplitConfig, shuffle: np.random.RandomState
+) -> dict[str, Rows]:
+    """Returns parts of which the tests have houses of their own."""
+    if labels.house is None:
+        raise InvalidValueError(
+            explain(
+                "test_houses needs the house of every pair, and the data set has none",
+                fix="Use test_houses=0",
+            )
+        )
+    inside = shifted.id[shuffle.permutation(len(shifted.id))]
+    outside = shifted.ood[shuffle.permutation(len(shifted.ood))]
+    houses = np.unique(labels.house)
+    count = max(1, round(config.test_houses * len(houses)))
+    kept_apart = houses[shuffle.permutation(len(houses))[:count]]
+    test_id, rest = _by_house(inside, labels.house, kept_apart)
+    test_ood, valid_ood = _by_house(outside, labels.house, kept_apart)
+    if not min(len(test_id), len(test_ood), len(rest)):
+        raise InvalidValueError(
+            explain(
+                f"{count} test houses of {len(houses)} leave {len(rest)} rows to train on,"
+                f" {len(test_id)} ID and {len(test_ood)} OOD rows to test",
+                fix="Collect more houses, or choose another test_houses or seed",
+            )
+        )
+    train, valid = _train_and_valid(rest, config, len(test_id))
+    found = {"train": train, "valid": valid, "valid_ood": valid_ood}
+    return found | {"test_id": test_id[: config.test], "test_ood": test_ood[: config.test]}
+
+
+def _by_house(rows: Rows, house: Rows, chosen: Rows) -> tuple[Rows, Rows]:
+    """Returns the rows in the chosen houses, and the others."""
+    inside = np.isin(house[rows], chosen)
+    return rows[inside], rows[~inside]
+
+
+def _train_and_valid(rest: Rows, config: SplitConfig, count: int) -> tuple[Rows, Rows]:
+    left_over = max(len(rest) - config.train, 0)
+    wanted = config.valid
+    if wanted is None:
+        wanted = min(left_over, count)
+        if config.variant == "mended":
+            wanted = max(wanted, -(-min(len(rest), config.train) // 10))
+    if wanted and wanted >= len(rest):
+        raise InvalidValueError(
+            explain(
+                f"valid is {wanted}, but {len(rest)} rows are left to train on",
+                allowed=f"0 to {len(rest) - 1}",
+            )
+        )
+    start = min(config.train, len(rest) - wanted)
+    return rest[:start], rest[start : start + wanted]

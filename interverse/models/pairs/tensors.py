@@ -19,7 +19,7 @@ from torch import Tensor
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import atomic
 from interverse.core.files.zip_archive import read_npz
-from interverse.data.pairs.split_config import Labels
+from interverse.data.pairs import Labels
 from interverse.models.pairs.factors import pair_factors
 
 Crop = Literal["single", "multi"]
