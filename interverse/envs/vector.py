@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 import gymnasium as gym
@@ -32,6 +34,7 @@ from interverse.envs.driver import Driver, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
+_ENDED = "its episode has ended, and the next step starts another: intervene after that step"
 _MODES = {"next_step": AutoresetMode.NEXT_STEP, "same_step": AutoresetMode.SAME_STEP} | {
     "disabled": AutoresetMode.DISABLED
 }
@@ -212,8 +215,23 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
     def do(
         self, values: Mapping[str, Any] | Intervention, *, worlds: object = None, check: bool = True
     ) -> Outcome:
-        """Intervenes now; refused worlds stay as they were and are named in the outcome."""
-        return self.driver.do(values, worlds=worlds, check=check)
+        """Intervenes now; refused worlds stay as they were and are named in the outcome.
+
+        Worlds whose episode has ended, and which the next step resets, refuse: it would be lost.
+        Where every world refuses, a warning says so.
+        """
+        index = select_worlds(worlds, self.num_envs)
+        waits = self.resets_next[index]
+        outcome = self.driver.do(
+            values, worlds=index[~waits] if waits.any() else worlds, check=check
+        )
+        if waits.any():
+            late = dict.fromkeys(index[waits].tolist(), _ENDED)
+            outcome = replace(outcome, reasons={**outcome.reasons, **late})
+        if len(index) and not outcome.applied.any():
+            told = next(iter(outcome.reasons.values()))
+            warnings.warn(f"no world took the intervention: {told}", stacklevel=2)
+        return outcome
 
     def snapshot(self) -> Snapshot:
         """Returns this moment of every world."""

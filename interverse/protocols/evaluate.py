@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from interverse.actors.actor import matching
 from interverse.core.code import code_identity, stamp
 from interverse.core.errors import (
     FileFormatError,
@@ -263,6 +264,7 @@ def _check_world(
             engine |= engine_of(env.world)
             for protocol in chosen:
                 if plain({**options, **protocol.options}) == plain(settings):
+                    notes[_unseen_note(protocol, env)] = None
                     resolved[protocol.name] = resolved_options(engine_of(env.world))
         finally:
             env.close()
@@ -276,6 +278,27 @@ def _check_world(
     said: dict[str, Any] = {"notes": told} if (told := [note for note in notes if note]) else {}
     said |= {"better": better} if better else {}
     return {"variables": about, "ranges": ranges, **said}, engine, resolved
+
+
+def _unseen_note(protocol: Protocol, env: WorldEnv) -> str:
+    """Returns the line that says that a protocol changes what no policy is shown; empty if not.
+
+    Looks move nothing, so where observations stay as they were, scores do too.
+    """
+    if protocol.everything is not None or not protocol.variables:
+        return ""
+    kinds = {env.variables[name].kind for name in matching(env.variables, protocol.variables)}
+    if kinds != {"appearance"}:
+        return ""
+    env.reset(seed=0)
+    before = copy.deepcopy(env.world.observe())
+    protocol.apply(env.driver, np.arange(1))
+    if not _alike(before, env.world.observe()):
+        return ""
+    return (
+        f"Protocol {protocol.name} changes looks alone, and observations show none: its scores are"
+        " those of the episodes as they are, and say nothing of looks."
+    )
 
 
 def _check_own(env: WorldEnv) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, final
+from weakref import ref
 
 import gymnasium as gym
 import numpy as np
@@ -27,7 +29,7 @@ def rollout(
     env: gym.Env[Any, Any] | str,
     policy: PolicyLike,
     *,
-    seed: int = 0,
+    seed: int | None = None,
     episode: int = 0,
     do: Mapping[str, Any] | None = None,
     max_steps: int | None = None,
@@ -39,7 +41,7 @@ def rollout(
             options of its world.
         policy: what acts; see `interverse.rollouts.policy.as_policy`. It sees observations with a
             leading axis of one.
-        seed: the seed to reset with.
+        seed: the seed to reset with; 0 by default.
         episode: its number under that seed; `evaluate` plays the same episode at that address.
         do: an intervention to start under.
         max_steps: stop after so many actions even if the episode goes on.
@@ -50,11 +52,20 @@ def rollout(
     """
     if max_steps is not None:
         check_whole(max_steps, "max_steps", 10**9, least=0)
+    if seed is None and isinstance(policy, str) and policy == "random" and not episode:
+        _tell_repeated(env, {"do": do, "max_steps": max_steps})
+    seed = 0 if seed is None else seed
     owned = isinstance(env, str)
     if isinstance(env, str):
         env = make(env, **policy_world(policy).in_task(env).with_options({}))
     playing = env
     inner = world_env(playing)
+    if lost := _undone(inner):
+        warnings.warn(
+            f"rollout resets the environment, and the intervention on {lost} is undone:"
+            " pass do={...} to start under it",
+            stacklevel=3,
+        )
     try:
         check_world(policy, inner.world)
         actor = as_policy(policy, inner.world)
@@ -74,6 +85,29 @@ def rollout(
     finally:
         if owned:
             playing.close()
+
+
+_LAST: list[Any] = []  # what the last rollout was of that named no seed
+
+
+def _tell_repeated(env: object, given: Mapping[str, Any]) -> None:
+    """Warns where random actions would be those of the last call again."""
+    known = _LAST[0]() if _LAST and isinstance(_LAST[0], ref) else _LAST[0] if _LAST else None
+    if known is not None and known is env and _LAST[1] == given:
+        warnings.warn(
+            "this is the last episode again, random actions and all: pass seed= or episode=",
+            stacklevel=4,
+        )
+    _LAST[:] = [env if isinstance(env, str) else ref(env), given]
+
+
+def _undone(env: WorldEnv) -> str:
+    """Returns the variables that were intervened on since the reset, before any action."""
+    driver = env.driver
+    if not driver.running[0] or driver.steps[0]:
+        return ""
+    made = [entry for entry in driver.log(0) if not entry.at_reset and 0 not in entry.reasons]
+    return ", ".join(dict.fromkeys(name for entry in made for name in entry.values))
 
 
 def world_env(env: gym.Env[Any, Any]) -> WorldEnv:

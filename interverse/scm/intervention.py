@@ -283,3 +283,7 @@ class Outcome:
     reasons: Mapping[int, str]
     changed: frozenset[str]
     observation: Any
+
+    def __bool__(self) -> bool:
+        """Returns whether it took effect in any world."""
+        return bool(self.applied.any())

@@ -426,3 +426,27 @@ def test_a_step_shows_what_a_hook_restored():
     env.unwrapped.driver.hook = _StepsBack(env.unwrapped.snapshot())
     observation, *_ = env.step(np.ones(2))
     assert np.array_equal(observation, seen)
+
+
+def test_a_vector_intervention_that_every_world_refuses_is_told():
+    venv = iv.make_vec("tutorial/slider-v1", 3)
+    venv.reset(seed=0)
+    with pytest.warns(UserWarning, match=r"no world took the intervention: box/mass is 5\.0"):
+        outcome = venv.unwrapped.do({"box/mass": 5.0})
+    assert not outcome
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert venv.unwrapped.do({"box/mass": np.array([5.0, 0.6, 0.7])})
+        assert not venv.unwrapped.do({"box/mass": 0.6}, worlds=[])
+
+
+def test_an_intervention_on_an_ended_world_is_refused_where_the_next_step_resets_it():
+    venv = iv.make_vec("tutorial/slider-v1", 2, max_steps=1)
+    venv.reset(seed=0)
+    venv.step(venv.action_space.sample())
+    with pytest.warns(UserWarning, match="its episode has ended, and the next step starts another"):
+        outcome = venv.unwrapped.do({"box/mass": 0.9})
+    assert sorted(outcome.reasons) == [0, 1]
+    assert venv.unwrapped.values["box/mass"].tolist() == [0.5, 0.5]
+    venv.step(venv.action_space.sample())
+    assert venv.unwrapped.do({"box/mass": 0.9}).applied.all()

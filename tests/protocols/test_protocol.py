@@ -324,3 +324,16 @@ def test_a_protocol_that_comes_too_late_says_so(capsys):
 def test_an_unknown_task_is_told_before_its_protocols(task):
     with pytest.raises(InterverseError, match="unknown world"):
         iv.evaluate("random", task=task, protocols="P0,P3")
+
+
+def test_a_protocol_of_looks_that_no_observation_shows_says_so(capsys):
+    look = Protocol(name="floors", variables={"floor/color": "B"})
+    given = {"episodes": 1, "max_steps": 2}
+    found = iv.evaluate("random", "trifinger/reaching-v1", look, **given)
+    assert "Protocol floors changes looks alone, and observations show none" in (
+        capsys.readouterr().err
+    )
+    assert any("looks alone" in note for note in found.provenance["notes"])
+    heavy = Protocol(name="heavy", variables={"gravity": "B"})
+    iv.evaluate("random", "trifinger/reaching-v1", heavy, **given)
+    assert "looks" not in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import gymnasium as gym
 import h5py
 import numpy as np
@@ -13,6 +15,8 @@ from interverse.envs import Snapshot
 from interverse.rollouts.policy import as_policy
 from interverse.rollouts.recorder import EpisodeFolder, EpisodeWriter
 from tests.envs.toy import ID, ensure_registered
+
+SLIDER = "tutorial/slider-v1"
 
 ensure_registered()
 
@@ -195,3 +199,27 @@ def test_a_reset_without_arguments_serves_where_all_worlds_start_together():
     given = as_policy(policy, iv.make("tutorial/slider-v1").world)
     with pytest.raises(InvalidValueError, match=r"reset\(\) takes no arguments, and only 1 of 2"):
         given.reset(np.array([True, False]), np.zeros(2, dtype=np.int64))
+
+
+def test_an_intervention_that_a_rollout_undoes_is_told():
+    env = iv.make(SLIDER)
+    env.reset(seed=0)
+    env.unwrapped.do({"box/mass": 0.8})
+    with pytest.warns(UserWarning, match=r"intervention on box/mass is undone: pass do="):
+        iv.rollout(env, "random", seed=1, max_steps=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        iv.rollout(env, "random", seed=1, max_steps=2, do={"box/mass": 0.8})
+
+
+def test_random_episodes_that_are_one_are_told():
+    env = iv.make(SLIDER)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        iv.rollout(env, "random", max_steps=2)
+        iv.rollout(env, "random", max_steps=2, episode=1)
+        iv.rollout(env, "random", max_steps=2, seed=0)
+        iv.rollout(iv.make(SLIDER), "random", max_steps=2)
+    iv.rollout(env, "random", max_steps=2)
+    with pytest.warns(UserWarning, match="the last episode again, random actions and all"):
+        iv.rollout(env, "random", max_steps=2)

@@ -25,7 +25,7 @@ def test_a_step_with_default_options_executes_few_files_and_lines(world_id):
         ("trifinger/pushing-v1", "make", 34, 910),
         ("trifinger/pushing-v1", "reset", 15, 275),
         ("tutorial/slider-v1", "do", 18, 365),
-        ("tutorial/slider-v1", "evaluate", 50, 1565),
+        ("tutorial/slider-v1", "evaluate", 51, 1760),
     ],
 )
 def test_a_use_executes_no_more_files_and_lines_than_it_did(world_id, use, files, lines):
