@@ -7,6 +7,8 @@ and Torch tensors.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
 from typing import final
 
 import numpy as np
@@ -122,6 +124,108 @@ def _differ(a: Array, b: Array) -> Array:
     return out
 
 
-def enlarge(image: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
-    """Returns a picture (rows, columns, 3) with every pixel blown up to a square, for people."""
-    return np.repeat(np.repeat(image, factor, axis=0), factor, axis=1)
+# --- pictures for people: the same scene, larger, with smooth edges ------------------------------
+
+PEOPLE_SIZE = 250  # pixels along an edge
+_PEOPLE_CELL, _FINER = PEOPLE_SIZE // GRID, 4  # pixels of a cell, samples along a pixel's edge
+_GROUND, _LINE_COLOR, _ARROW_COLOR = 0, 38, 205
+_ARROW_WIDTH, _HEAD = 2.2, 11.0  # pixels
+# Corners (right, down) of the convex parts of each shape, in a cell from 0 to 1; a circle has none.
+_CORNERS: dict[str, list[list[tuple[float, float]]]] = {
+    "circle": [],
+    "triangle": [[(0.5, 0.08), (0.97, 0.98), (0.03, 0.98)]],
+    "square": [[(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98)]],
+    "diamond": [[(0.5, 0.05), (0.97, 0.5), (0.5, 0.95), (0.03, 0.5)]],
+    "cross": [
+        [(0.38, 0.02), (0.62, 0.02), (0.62, 0.98), (0.38, 0.98)],
+        [(0.02, 0.38), (0.98, 0.38), (0.98, 0.62), (0.02, 0.62)],
+    ],
+    "pentagon": [[(0.5, 0.06), (0.97, 0.42), (0.79, 0.97), (0.21, 0.97), (0.03, 0.42)]],
+    "parallelogram": [[(0.02, 0.02), (0.5, 0.02), (0.98, 0.98), (0.5, 0.98)]],
+    "scalene": [[(0.45, 0.05), (0.98, 0.5), (0.1, 0.98)]],
+}
+# 3 x 5 pixels a digit: a number from 0 to 7 for each row, its bits the pixels.
+_DIGITS = ("75557", "26227", "71747", "71717", "55711", "74717", "74757", "71111", "75757", "75717")
+FloatColor = NDArray[np.float64]
+
+
+def portrait(
+    positions: NDArray[np.int64],
+    shapes: NDArray[np.int64],
+    colors: NDArray[np.uint8],
+    *,
+    numbers: NDArray[np.int64] | None = None,
+    arrows: Iterable[tuple[int, int]] = (),
+) -> NDArray[np.uint8]:
+    """Returns one scene for people, (250, 250, 3): smooth edges, and what cannot be seen in it.
+
+    Args:
+        positions: (n, 2) cells.
+        shapes: (n,) ids.
+        colors: (n, 3) bytes.
+        numbers: (n,) written on the objects, such as weights.
+        arrows: pairs of objects, from cause to effect.
+    """
+    canvas = np.full((PEOPLE_SIZE, PEOPLE_SIZE, 3), float(_GROUND))
+    canvas[_PEOPLE_CELL::_PEOPLE_CELL] = _LINE_COLOR
+    canvas[:, _PEOPLE_CELL::_PEOPLE_CELL] = _LINE_COLOR
+    for place, (cell, shape, color) in enumerate(zip(positions, shapes, colors, strict=True)):
+        top, left = (int(x) * _PEOPLE_CELL for x in cell)
+        part = canvas[top : top + _PEOPLE_CELL, left : left + _PEOPLE_CELL]
+        _blend(part, _smooth_mask(int(shape)), np.asarray(color, dtype=np.float64))
+        if numbers is not None:
+            dark = float(np.asarray(color, dtype=np.float64) @ (0.3, 0.59, 0.11)) > 120.0
+            _write(part, str(int(numbers[place])), 0.0 if dark else 255.0)
+    middles = (np.asarray(positions, dtype=np.float64) + 0.5) * _PEOPLE_CELL
+    for cause, effect in arrows:
+        _blend(canvas, _arrow(middles[cause], middles[effect]), np.full(3, _ARROW_COLOR))
+    return np.round(canvas).astype(np.uint8)
+
+
+def _blend(part: NDArray[np.float64], share: NDArray[np.float64], color: FloatColor) -> None:
+    part += share[..., None] * (color - part)
+
+
+@functools.cache
+def _smooth_mask(shape: int) -> NDArray[np.float64]:
+    """Returns how much of each pixel of a cell a shape covers."""
+    edge = _PEOPLE_CELL * _FINER
+    at = (np.arange(edge) + 0.5) / edge
+    right, down = np.meshgrid(at, at)
+    corners = _CORNERS[SHAPES[shape]]
+    inside = np.zeros((edge, edge), dtype=bool)
+    if not corners:
+        inside = (right - 0.5) ** 2 + (down - 0.5) ** 2 <= 0.45**2
+    for part in corners:
+        held = np.ones_like(inside)
+        for (x1, y1), (x2, y2) in zip(part, part[1:] + part[:1], strict=True):
+            held &= (x2 - x1) * (down - y1) - (y2 - y1) * (right - x1) >= 0
+        inside |= held
+    fine = inside.reshape(_PEOPLE_CELL, _FINER, _PEOPLE_CELL, _FINER)
+    return np.asarray(fine.mean(axis=(1, 3)), dtype=np.float64)
+
+
+def _write(part: NDArray[np.float64], text: str, ink: float) -> None:
+    """Writes a number in the middle of a cell."""
+    times, columns = 3, 4 * len(text) - 1
+    top, left = (_PEOPLE_CELL - 5 * times) // 2 + 3, (_PEOPLE_CELL - columns * times) // 2
+    for place, digit in enumerate(text):
+        for row, word in enumerate(_DIGITS[int(digit)]):
+            for column, bit in enumerate(format(int(word), "03b")):
+                if bit == "1":
+                    y, x = top + row * times, left + (4 * place + column) * times
+                    part[y : y + times, x : x + times] = ink
+
+
+def _arrow(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns how much of each pixel an arrow covers, from one object's rim to another's."""
+    length = float(np.linalg.norm(end - start))
+    along = (end - start) / length
+    across = np.array([-along[1], along[0]])
+    at = np.arange(PEOPLE_SIZE) + 0.5
+    places = np.stack(np.meshgrid(at, at, indexing="ij"), axis=-1) - start
+    far, side = places @ along, np.abs(places @ across)
+    rim = 0.42 * _PEOPLE_CELL
+    shaft = np.minimum(_ARROW_WIDTH / 2 - side, np.minimum(far - rim, length - rim - _HEAD - far))
+    head = np.minimum((length - rim - far) * 0.5 - side, far - (length - rim - _HEAD))
+    return np.clip(np.maximum(shaft, head) + 0.5, 0.0, 1.0)

@@ -104,8 +104,31 @@ def test_a_canvas_takes_another_number_of_objects():
     np.testing.assert_array_equal(canvas.draw(*scenes(3, 2)), raster.draw(*scenes(3, 2)))
 
 
-def test_enlarge_repeats_pixels():
-    image = raster.draw(*scenes(1, 5))[0]
-    big = raster.enlarge(image, 5)
+def test_people_see_the_same_scene_with_smooth_edges():
+    positions, shapes, colors = (part[0] for part in scenes(1, 5))
+    image = raster.draw(positions[None], shapes[None], colors[None])[0]
+    big = raster.portrait(positions, shapes, colors)
     assert big.shape == (250, 250, 3)
-    np.testing.assert_array_equal(big[2::5, 3::5], image)
+    for cell, color in zip(positions, colors, strict=True):  # every shape covers its middle
+        small, large = 10 * cell + 5, 50 * cell + 25
+        assert image[tuple(small)].tolist() == color.tolist() == big[tuple(large)].tolist()
+    free = {(r, c) for r in range(5) for c in range(5)} - {tuple(cell) for cell in positions}
+    for row, column in free:
+        assert not big[50 * row + 1 : 50 * row + 50, 50 * column + 1 : 50 * column + 50].any()
+    assert len(np.unique(big)) > len(np.unique(image)), "edges are smooth"
+
+
+@pytest.mark.parametrize("shape", range(len(raster.SHAPES)))
+def test_a_shape_for_people_covers_what_the_observed_one_does(shape):
+    one = np.zeros((1, 2), dtype=np.int64), np.array([shape]), np.full((1, 3), 255, np.uint8)
+    share = raster.portrait(*one)[:50, :50, 0].reshape(10, 5, 10, 5).mean(axis=(1, 3)) / 255
+    assert np.abs(share - raster.MASKS[shape]).mean() < 0.16
+
+
+def test_numbers_and_arrows_are_drawn():
+    positions, shapes, colors = (part[0] for part in scenes(1, 2))
+    bare = raster.portrait(positions, shapes, colors)
+    assert (raster.portrait(positions, shapes, colors, numbers=np.array([7, 10])) != bare).any()
+    shown = raster.portrait(positions, shapes, colors, arrows=[(0, 1)])
+    assert (shown != bare).any()
+    assert (shown != raster.portrait(positions, shapes, colors, arrows=[(1, 0)])).any()

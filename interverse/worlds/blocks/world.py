@@ -30,7 +30,6 @@ from interverse.worlds.palette import shade, to_bytes
 from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State, World
 
 _STEPS = 100
-_ENLARGED = 5
 _LOOKS = ("palette_index", "weight", "shape", "color")
 _FIELDS = (*_LOOKS, "target", "position")
 _PICTURES = {"image": "position", "target": "target"}  # observation key -> where blocks lie
@@ -44,7 +43,7 @@ class Blocks(World):
 
     options_type = BlocksOptions
     training_place = ("mode", "palette_seed")
-    render_size = (_ENLARGED * raster.SIZE, _ENLARGED * raster.SIZE)
+    render_size = (raster.PEOPLE_SIZE, raster.PEOPLE_SIZE)
 
     options: BlocksOptions
 
@@ -282,9 +281,10 @@ class Blocks(World):
         return (tuple(f"block_{i} {way}" for i in range(self.options.objects) for way in ways),)
 
     def render(self, world: int) -> NDArray[np.uint8]:
-        """Returns an enlarged picture of one world."""
-        image = raster.draw(*self._scene("position", np.array([world])))[0]
-        return raster.enlarge(to_numpy(image), _ENLARGED)
+        """Returns a larger picture of one world, with the blocks' weights."""
+        scene = [to_numpy(part)[0] for part in self._scene("position", np.array([world]))]
+        weights = to_numpy(self._state["weight"][self._array(np.array([world]))])[0]
+        return raster.portrait(*scene, numbers=weights)
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """Returns blocks side by side of which the first is pushed against the next."""

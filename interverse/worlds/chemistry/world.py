@@ -24,8 +24,7 @@ from interverse.worlds.palette import color_labels, painted, to_bytes
 from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State, World
 
 _STEPS = 100
-_ENLARGED = 5
-_SIDE = _ENLARGED * raster.SIZE
+_SIDE = raster.PEOPLE_SIZE
 _GAP = 10  # columns between the picture and its target
 _FADE = ("color", "origin", "elapsed", "duration")
 _MECHANISM = ("adjacency", "gain", "bias")
@@ -427,18 +426,21 @@ class Chemistry(World):
         return (tuple(f"{name} := {label}" for name in self._names for label in labels),)
 
     def render(self, world: int) -> NDArray[np.uint8]:
-        """Returns the picture, with the target to its right where there is one."""
+        """Returns the picture with the edges of the graph, and to its right the target."""
         frame = np.full((*self.render_size, 3), 255, dtype=np.uint8)
-        frame[:, :_SIDE] = self._enlarged(world, self._shown())
+        frame[:, :_SIDE] = self._portrait(world, self._shown(), arrows=True)
         if self.options.has_target:
-            frame[:, -_SIDE:] = self._enlarged(world, self._goal_shown())
+            frame[:, -_SIDE:] = self._portrait(world, self._goal_shown(), arrows=False)
         return frame
 
-    def _enlarged(self, world: int, rgb: Array) -> NDArray[np.uint8]:
+    def _portrait(self, world: int, rgb: Array, *, arrows: bool) -> NDArray[np.uint8]:
         seen = list(self.options.seen)
         scene = (self._state["position"], self._state["shape"], rgb)
-        image = raster.draw(*(part[world : world + 1, seen] for part in scene))
-        return raster.enlarge(to_numpy(image[0]), _ENLARGED)
+        edges = to_numpy(self._state["adjacency"][world])[seen][:, seen]  # [i, j]: j causes i
+        pairs = np.argwhere(edges).tolist() if arrows else []
+        return raster.portrait(
+            *(to_numpy(part[world])[seen] for part in scene), arrows=[(j, i) for i, j in pairs]
+        )
 
 
 # ------------------------------------------------------------------ rows of state

@@ -63,6 +63,7 @@ from interverse.worlds.trifinger.robot import (
 from interverse.worlds.trifinger.scene import (
     AMBIENT,
     FINGER_FRICTION,
+    METAL,
     ArenaScene,
     Block,
     BlockMesh,
@@ -153,12 +154,12 @@ def _actuator(
 
 def _add_looks(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     real = scene.look == "realistic"
+    links = (METAL,) * 3 if real else scene.link_colors
     add_material(spec, "hub", (0.16, 0.16, 0.18), specular=0.4)
     add_material(spec, "tip", (0.10, 0.10, 0.11), specular=0.1)
-    for finger, colors in zip(FINGERS, scene.link_colors, strict=True):
+    for finger, colors in zip(FINGERS, links, strict=True):
         for part, color in zip(("base", "upper", "middle", "lower"), colors, strict=True):
-            shown, shine = ((0.2, 0.2, 0.2), 0.15) if real else (color, 0.35)
-            add_material(spec, f"{finger}_{part}", shown, specular=shine)
+            add_material(spec, f"{finger}_{part}", color, specular=0.6 if real else 0.35)
     for part in ("upper", "middle", "lower", "tip"):
         add_mesh(spec, part, *cover(part))
 

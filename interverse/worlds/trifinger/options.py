@@ -15,6 +15,7 @@ from interverse.worlds.trifinger.robot import SUBSTEP, Mode, RobotControl, check
 from interverse.worlds.trifinger.scene import (
     CONTACTS,
     LOOKS,
+    METAL,
     OBSERVATION_CAMERAS,
     ArenaScene,
     ContactMode,
@@ -193,7 +194,7 @@ def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> Are
     if most is not None:
         room = task.room(scene, most)
     if options.look == "realistic":  # grey to begin with; colours can still be set
-        room["link_colors"] = (((0.2, 0.2, 0.2),) * 4,) * 3
+        room["link_colors"] = (METAL,) * 3
     scene = replace(scene, **room)
     return replace(
         scene,

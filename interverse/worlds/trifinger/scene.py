@@ -29,6 +29,13 @@ FLOOR_EDGES = (0.71, 0.76)  # of the visible table; the floor one can touch has 
 FINGER_FRICTION = 0.5
 FINGER_COLORS: tuple[Vector, ...] = ((0.6, 0.0, 0.0), (0.0, 0.6, 0.0), (0.0, 0.0, 0.6))
 FLOOR_TEXTURES = ("plain", "checker", "wood", "felt", "tiles")
+# Base, upper, middle and lower link of the grey robot: light enough for its edges to be seen.
+METAL: tuple[Vector, ...] = (
+    (0.30, 0.30, 0.30),
+    (0.46, 0.46, 0.46),
+    (0.38, 0.38, 0.38),
+    (0.54, 0.54, 0.54),
+)
 LOOKS = ("default", "realistic")
 ContactMode = Literal["exact", "convex"]
 CONTACTS: tuple[ContactMode, ...] = ("exact", "convex")

@@ -87,7 +87,7 @@ def test_link_colours_act_in_the_realistic_look_too(make):
     env.do({"finger_0/upper/color": (0.4, 0.1, 0.1)})
     shapes = {shape.name: shape for shape in env.unwrapped.world.shapes(0)}
     assert shapes["geom/finger_0_upper_cover"].rgba[:3] == pytest.approx((0.4, 0.1, 0.1))
-    assert shapes["geom/finger_0_lower_cover"].rgba[:3] == pytest.approx((0.2, 0.2, 0.2))
+    assert shapes["geom/finger_0_lower_cover"].rgba[:3] == pytest.approx((0.54, 0.54, 0.54))
 
 
 def test_pending_commands_are_state_that_the_graph_declares(make):

@@ -286,7 +286,7 @@ def test_all_floor_textures_are_in_every_model(texture):
 
 def test_realistic_look_is_grey():
     model = compile_scene(ArenaScene(look="realistic"))
-    assert model.material("finger_1_middle").rgba[:3] == pytest.approx(0.2)
+    assert model.material("finger_1_middle").rgba[:3] == pytest.approx(0.38)
     assert compile_scene(ArenaScene()).material("finger_1_middle").rgba[:3] == pytest.approx(
         (0, 0.6, 0)
     )
