@@ -43,6 +43,7 @@ _WINDOW = 5  # actions between the first and the last frame of a window
 _SCENES = 16  # episodes that a batch of windows comes from
 _RATE, _BATCH = 5e-4, 128
 _TEMPERATURE = 0.1
+_LINES = 10  # of the log of a training
 
 
 @final
@@ -98,7 +99,7 @@ def fit_own(settings: FitOwn) -> dict[str, Any]:
                 model.load_state_dict(read_tensors(path))
             else:
                 with clock.timed(f"seed {seed}: data and training"):
-                    history = _trained(settings, model, seed=seed, episodes=episodes, epochs=epochs)
+                    history = _trained(settings, model, clock, seed=seed, sizes=(episodes, epochs))
                 record.note("history", history)
                 write_tensors(path, model.state_dict())
             with clock.timed(f"seed {seed}: scores"):
@@ -134,9 +135,10 @@ def _check_module(name: str, model: Any) -> None:
 
 
 def _trained(
-    settings: FitOwn, model: nn.Module, *, seed: int, episodes: int, epochs: int
+    settings: FitOwn, model: nn.Module, clock: Clock, *, seed: int, sizes: tuple[int, int]
 ) -> list[dict[str, Any]]:
     """Trains a model in place; returns its loss by epoch."""
+    episodes, epochs = sizes
     seen, actions = _episodes(settings, count=episodes, seed=seed)
     model.to(settings.device).train()
     rate = _RATE if settings.learning_rate is None else settings.learning_rate
@@ -160,6 +162,8 @@ def _trained(
             loss.backward()
             optimizer.step()
             total += float(loss.detach())
+        if epoch % max(1, epochs // _LINES) == 0:
+            clock.say(f"{settings.model}: {epoch}/{epochs} epochs, loss {total / len(groups):.4g}")
         row = {"stage": "training", "epoch": epoch, "train": total / len(groups)}
         history.append({**row, "valid": row["train"]})
     model.eval()

@@ -4,8 +4,9 @@ What causes what can depend on the situation. A context (the values before, and 
 painted) is encoded, its encoding is replaced by the nearest of some codes, and every code stands
 for one graph: the inputs that each object's prediction may see. Predictions, codes and graphs are
 learned together, by likelihood less a price per input; an input is a cause if predictions without
-it are worse. After FCDL (Hwang et al., 2024), with the new values of possible causes and the own
-old value as inputs, as in `state_graphs`.
+it are worse. The idea is FCDL's (Hwang et al., 2024); the learner is our own, with the new values
+of possible causes and the own old value as inputs, as in `state_graphs`. It was never compared with
+the authors' code, so its scores are not FCDL's.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from interverse.envs.build import build_world
 from interverse.metrics.recovery import Floats, edge_scores
 from interverse.models.counterfactual import (
     CopyTheFact,
+    CounterfactualScore,
     CounterfactualTrials,
     Facts,
     KeepTheScene,
@@ -493,7 +494,6 @@ class GridBench:
         trials = self._counterfactuals
         known = _AbductingCounterfactual(reader)
         score = score_counterfactuals(known, trials)
-        ends = wilson(score.hits / PERCENT * score.ranked, score.ranked)
         beside: dict[str, Any] = {
             "do_nothing": KeepTheScene(trials.values),
             "copy_of_the_fact": CopyTheFact(trials.values),
@@ -513,9 +513,7 @@ class GridBench:
             np.concatenate([trials.truth, *_states_of(trials.states)]).astype(np.int64)
         )
         out = {
-            "value": rounded(score.hits),
-            "interval": [rounded(PERCENT * end) for end in ends],
-            "trials": score.ranked,
+            **_hits(score),
             "mrr": rounded(score.mrr),
             "effect_error": rounded(score.effect_error),
             "abducts": known.abducts,
@@ -525,6 +523,9 @@ class GridBench:
             "chance": rounded(PERCENT / len(np.unique(candidates))),
         }
         out |= {n: rounded(score_counterfactuals(one, trials).hits) for n, one in beside.items()}
+        if not known.abducts:
+            carried = _AbductingCounterfactual(reader, residual=True)
+            out["with_residual"] = _hits(score_counterfactuals(carried, trials))
         if untrained is not None:
             fresh = score_counterfactuals(_AbductingCounterfactual(untrained), trials)
             out["untrained"] = rounded(fresh.hits)
@@ -555,10 +556,15 @@ class GridBench:
 
 @final
 class _AbductingCounterfactual:
-    """A model that predicts from the altered scene, knowing the fact where it can abduct."""
+    """A model that predicts from the altered scene, knowing the fact where it can abduct.
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    Args:
+        reader: the model, which may have an `abduct`.
+        residual: carry over the fact's residual, see `abduction`, instead.
+    """
+
+    def __init__(self, reader: Reader, *, residual: bool = False) -> None:
+        self._reader, self._residual = reader, residual
         self.abducts = callable(getattr(reader.model.model, "abduct", None))
         self._plain = ModelCounterfactual(reader)
 
@@ -583,11 +589,20 @@ class _AbductingCounterfactual:
 
     def _twins(self, facts: Facts) -> Tensor:
         model = self._reader.model
+        if self._residual:
+            known = [
+                model.last(model.encode(np.asarray(scenes)), actions[:, None])
+                for scenes, actions in (
+                    (facts.scenes, facts.actions),
+                    (facts.twins, facts.twin_actions),
+                )
+            ]
+            return model.flat(np.asarray(facts.outcomes)) + known[1] - known[0]
         fact = Fact(observations=facts.scenes, actions=facts.actions, outcomes=facts.outcomes)
-        known = model.abducted(fact)
-        one = model if known is None else known
+        knowing = model.abducted(fact)
+        one = model if knowing is None else knowing
         twins = model.encode(np.asarray(facts.twins))
-        return one.last(twins, facts.twin_actions[:, None], in_order=known is not None)
+        return one.last(twins, facts.twin_actions[:, None], in_order=knowing is not None)
 
 
 @final
@@ -612,6 +627,12 @@ class _NothingPredicted:
     def effects(self, facts: Facts) -> Floats:
         """Returns zeros."""
         return np.zeros((len(facts.actions), 1))
+
+
+def _hits(score: CounterfactualScore) -> Score:
+    ends = wilson(score.hits / PERCENT * score.ranked, score.ranked)
+    found = {"value": rounded(score.hits), "trials": score.ranked}
+    return {**found, "interval": [rounded(PERCENT * end) for end in ends]}
 
 
 def _without_graph(options: Any, objects: int, *, in_blocks: bool) -> str:

@@ -152,7 +152,13 @@ def _entries(kind: str, score: Score) -> list[tuple[str, str, Score]]:
         return found
     if kind == "ranking":
         return [(kind, str(steps), score[str(steps)]) for steps in HORIZONS if str(steps) in score]
-    strata = [(f"{kind}, {name}", "", one) for name, one in score.get("strata", {}).items()]
+    beside = {**score.get("strata", {})}
+    if "with_residual" in score:
+        beside["with the fact's residual"] = {**score["with_residual"], "chance": score["chance"]}
+    if score.get("mode") is not None:
+        beside["mode without the fact"] = {"value": score["mode"]}
+        beside["exact posterior"] = {"value": score["exact_posterior"]}
+    strata = [(f"{kind}, {name}", "", one) for name, one in beside.items()]
     return [(kind, "", score), *strata]
 
 

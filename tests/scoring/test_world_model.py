@@ -10,6 +10,7 @@ from interverse.errors import InvalidValueError
 from interverse.models import WorldModel, WorldModelConfig
 from interverse.models.source import to_float
 from interverse.scoring import grid, states
+from interverse.scoring.abduction import Abducting
 from interverse.scoring.grid import GridBench, GridSizes
 from interverse.scoring.states import StateSizes
 
@@ -317,3 +318,16 @@ def test_the_mode_and_the_posterior_are_the_exact_chances():
         assert told.weights.sum() == pytest.approx(1)
         agree += (told.states == trials.truth[row]).all(1).any()
     assert agree == len(trials.truth)  # what happened is always possible
+
+
+def test_a_residual_is_carried_over_and_knowing_nothing_is_not_enough():
+    model = Own(actions=25)
+    plain, carried = (
+        iv.score_world_model(one, CHEMISTRY).to_dict()["counterfactual"]
+        for one in (model, Abducting(model))
+    )
+    assert carried["abducts"]
+    assert not plain["abducts"]
+    assert carried["value"] == pytest.approx(plain["with_residual"]["value"], abs=1e-6)
+    still = iv.score_world_model(Identity(), CHEMISTRY).to_dict()["counterfactual"]
+    assert still["with_residual"]["value"] < still["mode"]
