@@ -61,7 +61,7 @@ class Shard:
     def is_whole(self, folder: Path) -> bool:
         """Returns whether the file is there with the bytes that were written."""
         path = folder / self.file
-        return self.has_size(folder) and _hash(path) == self.hash
+        return self.has_size(folder) and file_hash(path) == self.hash
 
     def has_size(self, folder: Path) -> bool:
         """Returns whether the file is there and as long as it was: all that an opening checks."""
@@ -112,7 +112,7 @@ def read_collection(folder: Path, kind: str) -> tuple[dict[str, Any], tuple[Shar
             )
         )
     manifest = folder / MANIFEST
-    if not manifest.is_file() or held.pop(_HASH, None) != _hash(manifest):
+    if not manifest.is_file() or held.pop(_HASH, None) != file_hash(manifest):
         raise FileFormatError(
             explain(
                 f"{folder} is half-made, or its {MANIFEST} was changed",
@@ -234,7 +234,7 @@ class Collection:
             if path.name not in chosen:
                 path.unlink()
         _write_manifest(self._folder, chosen.values())
-        told = {**self._header, **more, _HASH: _hash(self._folder / MANIFEST)}
+        told = {**self._header, **more, _HASH: file_hash(self._folder / MANIFEST)}
         if read_json_object(self._folder / HEADER) != json.loads(json.dumps(told)):
             write_json(self._folder / HEADER, told)
 
@@ -270,10 +270,11 @@ def _sees(work: _Work) -> bool:
 
 def _written(path: Path, unit: Any, work: _Work) -> Shard:
     held = work.write(path, unit, work.shared)
-    return Shard(file=path.name, bytes=path.stat().st_size, hash=_hash(path), held=dict(held))
+    return Shard(file=path.name, bytes=path.stat().st_size, hash=file_hash(path), held=dict(held))
 
 
-def _hash(path: Path) -> str:
+def file_hash(path: Path) -> str:
+    """Returns the SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated, Any
 
 import gymnasium as gym
 import numpy as np
@@ -213,20 +213,28 @@ def _play(config: Collect, unit: range) -> dict[str, Any]:
     )
     world.reset(everyone, noise, {})
     values = {value_path(name): _numpy(world.read(name)) for name in world.variables}
-    film = _FrameRecorder(world, images=config.images)
+    first = _look(world)
+    moving = [name for name in first if not name.startswith("target")]
+    frames = {name: [first[name]] for name in moving}
     actions = np.empty((len(unit), config.steps), dtype=np.int64)
     rewards = np.empty((len(unit), config.steps))
     for t in range(config.steps):
         actions[:, t] = _act(world, noise.at(t + 1), config.contacts)
         rewards[:, t] = _numpy(world.score().reward)
-        film.shoot()
+        seen = _look(world)
+        for name in moving:
+            frames[name].append(seen[name])
     world.close()
+    out: dict[str, Any] = first | {name: np.stack(f, axis=1) for name, f in frames.items()}
+    for group, name in (("scene", "images"), ("target", "target_images")):
+        if config.images and f"{group}/positions" in out:
+            out[name] = Drawn(GridScene(*(out[f"{group}/{part}"] for part in GridScene._fields)))
     return {
         "actions": actions,
         "rewards": rewards,
         "seeds": np.array(noise.seeds),
         "episodes": np.array(noise.episodes),
-        **film.arrays(),
+        **out,
         **values,
     }
 
@@ -263,47 +271,18 @@ def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
     return actions
 
 
-@final
-class _FrameRecorder:
-    """Frames as they come: scenes where the world tells them, else pictures."""
-
-    def __init__(self, world: World, *, images: bool) -> None:
-        self._world, self._images = world, images
-        self._frames: dict[str, list[NDArray[Any]]] = {}
-        self._still: dict[str, NDArray[Any]] = {}
-        self.shoot()
-
-    def shoot(self) -> None:
-        """Adds the present frame."""
-        seen = self._look()
-        for name in [name for name in seen if name.startswith("target")]:
-            self._still.setdefault(name, seen.pop(name))
-        for name, array in seen.items():
-            self._frames.setdefault(name, []).append(array)
-
-    def _look(self) -> dict[str, NDArray[Any]]:
-        world = self._world
-        if not isinstance(world, SceneWorld):
-            seen = {name: _numpy(array) for name, array in world.observe().items()}
-            out = {"images": seen["image"], "states": seen["state"]}
-            return out | ({"target_images": seen["target"]} if "target" in seen else {})
-        out = {"states": _numpy(world.state())}
-        for key, scene in world.scenes().items():
-            group = "scene" if key == "image" else key
-            for part, array in zip(GridScene._fields, scene, strict=True):
-                out[f"{group}/{part}"] = _numpy(array).astype(np.uint8)
-        return out
-
-    def arrays(self) -> dict[str, Any]:
-        """Returns (E, T + 1, ...) arrays of the frames and (E, ...) arrays of the targets."""
-        out: dict[str, Any] = {n: np.stack(seen, axis=1) for n, seen in self._frames.items()}
-        out |= self._still
-        if self._images and "scene/positions" in out:
-            for group, name in (("scene", "images"), ("target", "target_images")):
-                if f"{group}/positions" in out:
-                    parts = (out[f"{group}/{part}"] for part in GridScene._fields)
-                    out[name] = Drawn(GridScene(*parts))
-        return out
+def _look(world: World) -> dict[str, NDArray[Any]]:
+    """Returns the present frame: the scene where the world tells it, else the pictures."""
+    if not isinstance(world, SceneWorld):
+        seen = {name: _numpy(array) for name, array in world.observe().items()}
+        out = {"images": seen["image"], "states": seen["state"]}
+        return out | ({"target_images": seen["target"]} if "target" in seen else {})
+    out = {"states": _numpy(world.state())}
+    for key, scene in world.scenes().items():
+        group = "scene" if key == "image" else key
+        for part, array in zip(GridScene._fields, scene, strict=True):
+            out[f"{group}/{part}"] = _numpy(array).astype(np.uint8)
+    return out
 
 
 def _numpy(array: Any) -> NDArray[Any]:

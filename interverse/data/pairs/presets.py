@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,8 @@ from types import MappingProxyType
 from typing import Any, final
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.core.files.atomic import atomic
+from interverse.core.files.atomic import atomic, write_text
+from interverse.data.collector import file_hash
 from interverse.data.pairs.collect import CollectPairs, collect_pairs
 from interverse.data.pairs.dataset import PairDataset, open_pairs
 
@@ -99,8 +99,14 @@ def collect_preset(
     test = replace(shared, out=how.out / "test", pairs=chosen.test, first_house=_TEST_HOUSES)
     sets = {part.out.name: open_pairs(collect_pairs(part)) for part in (train, test)}
     _write_index(how.out / "index.parquet", sets)
-    _write(how.out / "README.md", _card(name, how, chosen, sets))
-    _write(how.out / "SHA256SUMS", _checksums(how.out))
+    write_text(how.out / "README.md", _card(name, how, chosen, sets))
+    kinds = (".h5", ".json", ".jsonl", ".md", ".parquet")
+    sums = [
+        f"{file_hash(path)}  {path.relative_to(how.out).as_posix()}\n"
+        for path in sorted(how.out.rglob("*"))
+        if path.suffix in kinds
+    ]
+    write_text(how.out / "SHA256SUMS", "".join(sums))
     return how.out
 
 
@@ -149,19 +155,3 @@ def _write_index(path: Path, sets: Mapping[str, PairDataset]) -> None:
         tables.append(pa.table(columns))
     with atomic(path) as partial:
         pq.write_table(pa.concat_tables(tables), partial)
-
-
-def _checksums(folder: Path) -> str:
-    files = sorted(p for p in folder.rglob("*") if p.suffix in (".h5", ".json", ".md", ".parquet"))
-    lines = [f"{_digest(file)}  {file.relative_to(folder).as_posix()}" for file in files]
-    return "\n".join(lines) + "\n"
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic(path) as partial:
-        partial.write_text(text)

@@ -155,33 +155,44 @@ def write_shard(
         found: pairs, and a Rejection for each try that gave none.
         instances: whether to keep the pictures of all instances, besides the object's masks.
     """
-    pairs, rejected = [], Counter[str]()
-    pictures: dict[str, list[bytes]] = {}
+    rejected = Counter[str]()
+    rows: dict[str, list[Any]] = {name: [] for name in (*_SMALL, "values_before", "values_after")}
+    pictures: dict[str, list[bytes]] = {}  # encoded at once: a house's arrays are never all held
+    size = 0
     for item in found:
         if isinstance(item, Rejection):
             rejected[item.reason] += 1
             continue
         for kind, data in _encoded(item, instances=instances):
             pictures.setdefault(kind, []).append(data)
-        pairs.append(_bare(item))
-    arrays = _arrays(pairs, pictures)
-    layout = PairLayout.of(pairs[0].factors_before).to_json() if pairs else {}
-    size = int(pairs[0].size) if pairs else 0
-    told = json.dumps(layout, sort_keys=True)
+        size = size or len(item.before)
+        rows["noun"].append(item.cls)
+        for when in ("before", "after"):
+            rows[f"values_{when}"].append(getattr(item, f"factors_{when}"))
+        for name in ("verb", "box_before", "box_after", "address", "nuisance"):
+            rows[name].append(getattr(item, name))
+    count = len(rows["verb"])
+    layout = PairLayout.of(rows["values_before"][0] if count else {})
+    arrays = _arrays(rows, layout)
+    labels = arrays_hash(arrays)
+    for kind, parts in sorted(pictures.items()):
+        arrays[f"pictures/{kind}/bytes"] = np.frombuffer(b"".join(parts), dtype=np.uint8)
+        arrays[f"pictures/{kind}/offsets"] = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    told = json.dumps(layout.to_json(), sort_keys=True)
     with new_hdf5(path) as file:
         file.attrs["format"] = FORMAT
         file.attrs["layout"] = told
         file.attrs["size"] = size
-        file.attrs["labels"] = arrays_hash(_labels(arrays))
+        file.attrs["labels"] = labels
         for name, array in arrays.items():
             packed = {} if name.startswith("pictures/") or not array.size else _PACKED
             file.create_dataset(name, data=array, **packed)
     layout_hash = hashlib.blake2b(f"{size} {told}".encode(), digest_size=8).hexdigest()
     return {
         "house": house,
-        "pairs": len(pairs),
+        "pairs": count,
         "rejected": dict(sorted(rejected.items())),
-        "layout": layout_hash if pairs else "",
+        "layout": layout_hash if count else "",
     }
 
 
@@ -259,34 +270,6 @@ def _slices(group: h5py.Group, rows: NDArray[np.int64]) -> list[bytes]:
 # --------------------------------------------------------------------------- writing
 
 
-class _Bare(NamedTuple):
-    """A pair without its pictures, so that a house's pictures are never held at once."""
-
-    verb: int
-    noun: int
-    box_before: tuple[int, ...]
-    box_after: tuple[int, ...]
-    address: tuple[int, ...]
-    nuisance: tuple[str, ...]
-    factors_before: Mapping[str, NDArray[Any]]
-    factors_after: Mapping[str, NDArray[Any]]
-    size: int
-
-
-def _bare(pair: Pair) -> _Bare:
-    return _Bare(
-        pair.verb,
-        pair.cls,
-        pair.box_before,
-        pair.box_after,
-        tuple(pair.address),
-        pair.nuisance,
-        pair.factors_before,
-        pair.factors_after,
-        len(pair.before),
-    )
-
-
 def _encoded(pair: Pair, *, instances: bool) -> Iterator[tuple[str, bytes]]:
     kinds = [*COLOURS, *MASKS, *(INSTANCES if instances else ())]
     kinds += [kind for kind in DEPTHS if getattr(pair, kind) is not None]
@@ -303,32 +286,21 @@ def _encoded(pair: Pair, *, instances: bool) -> Iterator[tuple[str, bytes]]:
         yield kind, encode(kind, array)
 
 
-def _arrays(pairs: list[_Bare], pictures: Mapping[str, list[bytes]]) -> dict[str, NDArray[Any]]:
-    layout = PairLayout.of(pairs[0].factors_before if pairs else {})
-    names = {name: column for column, name in enumerate(layout.names)}
-    nuisance = np.zeros((len(pairs), len(names)), dtype=bool)
-    for row, pair in enumerate(pairs):
-        nuisance[row, [names[name] for name in pair.nuisance]] = True
-    out: dict[str, NDArray[Any]] = {
-        "verb": np.array([pair.verb for pair in pairs], dtype=np.int64),
-        "noun": np.array([pair.noun for pair in pairs], dtype=np.int64),
-        "nuisance": nuisance,
-    }
-    for name in ("box_before", "box_after", "address"):
-        rows = [getattr(pair, name) for pair in pairs]
-        out[name] = np.array(rows, dtype=np.int64).reshape(len(pairs), 4)
-    for when in ("before", "after"):
-        packed = layout.pack([getattr(pair, f"factors_{when}") for pair in pairs])
-        out[f"values/{when}/real"], out[f"values/{when}/whole"] = packed
-    for kind, data in sorted(pictures.items()):
-        out[f"pictures/{kind}/bytes"] = np.frombuffer(b"".join(data), dtype=np.uint8)
-        out[f"pictures/{kind}/offsets"] = np.cumsum([0, *map(len, data)], dtype=np.int64)
-    return out
-
-
-def _labels(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _arrays(rows: Mapping[str, list[Any]], layout: PairLayout) -> dict[str, NDArray[Any]]:
     """Returns what a shard holds besides pictures: small enough to check at every opening."""
-    return {n: array for n, array in arrays.items() if not n.startswith("pictures/")}
+    count, names = len(rows["verb"]), {name: k for k, name in enumerate(layout.names)}
+    nuisance = np.zeros((count, len(names)), dtype=bool)
+    for row, changed in enumerate(rows["nuisance"]):
+        nuisance[row, [names[name] for name in changed]] = True
+    out: dict[str, NDArray[Any]] = {"nuisance": nuisance}
+    for name in ("verb", "noun"):
+        out[name] = np.array(rows[name], dtype=np.int64)
+    for name in ("box_before", "box_after", "address"):
+        out[name] = np.array(rows[name], dtype=np.int64).reshape(count, 4)
+    for when in ("before", "after"):
+        packed = layout.pack(rows[f"values_{when}"])
+        out[f"values/{when}/real"], out[f"values/{when}/whole"] = packed
+    return out
 
 
 def _check_labels(file: h5py.File) -> None:
