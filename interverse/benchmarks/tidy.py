@@ -56,6 +56,23 @@ def pivot(scores: Iterable[Score], digits: int = 3) -> Grid:
     return grid
 
 
+def laid_out(cells: Iterable[tuple[tuple[str, ...], str, str]], head: Sequence[str]) -> Grid:
+    """Returns texts as a table: a line per row name, a column per column name, as they first come.
+
+    Args:
+        cells: the name of a row in one or more parts, the name of a column, the text.
+        head: what stands above the parts of a row's name.
+
+    >>> laid_out([(("a",), "x", "1"), (("b",), "y", "2")], ("row",))
+    [['row', 'x', 'y'], ['a', '1', ''], ['b', '', '2']]
+    """
+    at = {(row, column): text for row, column, text in cells}
+    columns = list(dict.fromkeys(column for _, column in at))
+    rows = dict.fromkeys(row for row, _ in at)
+    lines = [[*row, *(at.get((row, column), "") for column in columns)] for row in rows]
+    return [[*head, *columns], *lines]
+
+
 def mean_text(values: Sequence[float], digits: int = 3) -> str:
     """Returns mean and deviation of the finite values, as text.
 

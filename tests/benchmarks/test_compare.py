@@ -13,6 +13,7 @@ from interverse.benchmarks.causalmbrl.figures import Point, correlation, draw, p
 from interverse.benchmarks.causalmbrl.pages import numbers, write_pages
 from interverse.benchmarks.causalmbrl.rows import MbrlRow, row_file
 from interverse.benchmarks.causalmbrl.settings import Settings
+from interverse.benchmarks.tidy import Score, pivot
 from interverse.fit.work import Record, run_stamp
 
 ROW = MbrlRow(world="blocks/observed-3-v1", model="modular", loss="contrastive")
@@ -95,16 +96,45 @@ def test_points_join_what_tables_say_of_one_model():
         }
 
     graph = {
-        "world": ROW.world,
-        "model": "modular",
-        "loss": "Contrastive",
-        "seeds": {"1": 0.8},
+        "where": ROW.world,
+        "who": "modular Contrastive",
+        "what": "F1",
+        "value": 0.8,
+        "run": "1",
     }
     tables = [
-        {"kind": "ranking", "cells": [cell("H@1", 90.0)], "recovery": [graph], "discovery": []},
-        {"kind": "planning", "cells": [cell("Success", 0.5)], "recovery": [graph], "discovery": []},
+        {"kind": "ranking", "cells": [cell("H@1", 90.0)], "learned": [graph]},
+        {"kind": "planning", "cells": [cell("Success", 0.5)], "learned": [graph]},
     ]
     assert points(tables, [ROW.world]) == [Point("Modular Contrastive", 1, 90.0, 0.5, 0.8)]
+
+
+def test_what_models_learned_stands_below_its_ceilings(settings, tmp_path):
+    found = {
+        "fixed": {"f1": 0.5, "shd": 2.0},
+        "edges": {"average_precision": 0.75},
+        "ceiling": {"fixed": {"f1": 1.0, "shd": 0.0}, "edges": {"average_precision": 1.0}},
+        "counterfactual": {"hits": 40.0, "mrr": 50.0, "effect_error": 0.3},
+        "counterfactual_ceilings": {
+            "true world": {"hits": 100.0, "mrr": 100.0, "effect_error": 0.0}
+        },
+        "read": {"counterfactual": {"effect_error": 0.25}},
+    }
+    planned = {"5": {"open": {"success": 0.125}, "closed": {"success": 0.75}}}
+    for seed in (1, 2):
+        record = Record(row_file(tmp_path, ROW.name, seed), {**settings.asked(ROW), "seed": seed})
+        record.put("Contrastive", "recovery", found)
+        record.put("Contrastive", "planning", planned)
+    content = compare(settings, 3)
+    head, *lines = pivot(Score(**row) for row in content["learned"])
+    shown = {line[1]: dict(zip(head, line, strict=True)) for line in lines}
+    own, ceiling = shown["modular Contrastive"], shown["true world"]
+    assert (own["runs"], own["F1"], own["closed loop 5"]) == ("2", "0.5 +- 0", "0.75 +- 0")
+    assert (own["open loop 5"], own["CF-H@1"]) == ("0.125 +- 0", "40 +- 0")
+    assert (ceiling["runs"], ceiling["F1"], ceiling["CF-H@1"]) == ("", "1 +- 0", "100 +- 0")
+    assert shown["true outcomes, read by the probe"]["effect"] == "0.25 +- 0"
+    write_pages(settings, [content], lambda text: None)
+    assert "Planning and causes in blocks/observed-3-v1" in (tmp_path / "summary.md").read_text()
 
 
 def test_a_correlation_needs_ten_seeds_that_differ():

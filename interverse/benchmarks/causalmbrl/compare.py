@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy import stats
 from interverse.benchmarks.causalmbrl.published import Printed, printed, table
 from interverse.benchmarks.causalmbrl.rows import VARIANTS, baselines_name, discovery_file, row_file
 from interverse.benchmarks.causalmbrl.settings import Settings
+from interverse.benchmarks.tidy import Score
 from interverse.fit.work import Record
 from interverse.models.checkpoint import read_json, write_json
 
@@ -73,7 +74,7 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
     stands apart.
     """
     about = table(number)
-    records, worlds = load_records(settings), settings.worlds(number)
+    records = load_records(settings)
     every = {draw: _of_draw(records, draw) for draw in range(settings.cpt_seeds)}
     content = {
         "table": number,
@@ -92,12 +93,7 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
             if draw > 0
             for cell in _cells(settings, number, own)
         ],
-        "recovery": [
-            {**entry, "draw": draw} if draw > 0 else entry
-            for draw, own in every.items()
-            for entry in _recovery(worlds, own)
-        ],
-        "discovery": _discovery(settings, number),
+        "learned": [asdict(score) for score in learned(settings, number, records)],
     }
     write_json(settings.out / f"table-{number:02d}.json", content)
     return content
@@ -235,83 +231,70 @@ def _unprinted(number: int) -> list[Printed]:
     return out
 
 
-def _recovery(worlds: Sequence[str], records: Records) -> list[dict[str, Any]]:
-    """Returns graph-recovery scores of every model and variant, means over seeds."""
-    out = []
+def learned(settings: Settings, number: int, records: Records) -> Iterator[Score]:
+    """Yields planning both ways and what models know of causes, after their yardsticks.
+
+    The true world in a model's place is the ceiling; PC and GES see true states, where asked for.
+    """
+    worlds = settings.worlds(number)
     for (world, loss, model), found in sorted(records.items()):
         if loss == "Baseline" or world not in worlds:
             continue
-        for variant in VARIANTS[loss]:
-            scores = {
-                _seed_name(r): r["scores"][variant]["recovery"] for r in found if _has(r, variant)
-            }
-            if scores:
-                out.append({"world": world, "loss": variant, "model": model, **_graph(scores)})
-    return out
-
-
-def _discovery(settings: Settings, number: int) -> list[dict[str, Any]]:
-    """Returns what PC and GES found, where they were run."""
-    out = []
-    for world in settings.worlds(number):
+        for record in found:
+            draw = record.get("cpt_seed", 0)
+            where = f"{world}, draw {draw}" if draw else world
+            for variant in VARIANTS[loss]:
+                scores = record["scores"].get(variant, {})
+                for who, values in _known(f"{model} {variant}", scores):
+                    run = _seed_name(record) if who.startswith(model) else ""
+                    for what, value in values.items():
+                        yield Score(where=where, who=who, what=what, value=value, run=run)
+    for world in worlds:
         for draw in settings.draws(world):
             path = discovery_file(settings.out, world, draw)
-            if path.exists():
-                scores = read_json(path)["scores"]
-                out += [{"world": world, "draw": draw, "method": m, **scores[m]} for m in scores]
-    return out
+            where = f"{world}, draw {draw}" if draw else world
+            for who, own in read_json(path)["scores"].items() if path.exists() else ():
+                for what, field in _DISCOVERED.items():
+                    yield Score(where=where, who=f"{who} on states", what=what, value=own[field])
 
 
-def _has(record: Mapping[str, Any], variant: str) -> bool:
-    return "recovery" in record["scores"].get(variant, {})
+_GRAPH = {
+    "F1": ("fixed", "f1"),
+    "SHD": ("fixed", "shd"),
+    "average precision": ("edges", "average_precision"),
+    "ancestors F1": ("ancestors", "f1"),
+}
+_DISCOVERED = {"F1": "f1", "SHD": "shd", "skeleton F1": "skeleton_f1"}
 
 
-def _graph(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns means over seeds, the world's own scores (the ceiling), and F1 seed by seed."""
-
-    def mean(*path: str) -> float:
-        return round(float(np.mean([_at(score, path) for score in scores.values()])), 4)
-
-    ceilings = all("ceiling" in score for score in scores.values())
-    return {
-        "average_precision": mean("edges", "average_precision"),
-        "f1_best_threshold": mean("edges", "f1"),
-        "shd_best_threshold": mean("edges", "shd"),
-        "f1": mean("fixed", "f1"),
-        "shd": mean("fixed", "shd"),
-        "f1_ceiling": mean("ceiling", "fixed", "f1") if ceilings else None,
-        "shd_ceiling": mean("ceiling", "fixed", "shd") if ceilings else None,
-        "ancestors_f1": mean("ancestors", "f1"),
-        "total_effect_error": mean("total_effect_error"),
-        "counterfactual": _counterfactual(list(scores.values())),
-        "seeds": {name: round(score["fixed"]["f1"], 4) for name, score in scores.items()},
-    }
-
-
-def _counterfactual(scores: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]] | None:
-    """Returns counterfactual scores of the model and of its yardsticks, means over seeds."""
-    if not all("counterfactual" in score for score in scores):
-        return None
-    each = [{"model": s["counterfactual"], **s["counterfactual_ceilings"]} for s in scores]
-    out = {
-        name: {
-            field: round(float(np.mean([one[name][field] for one in each])), 4)
-            for field in ("hits", "mrr", "effect_error")
-        }
-        for name in each[0]
-        if all(name in one for one in each)
-    }
-    if all("read" in score for score in scores):
-        read = [score["read"]["counterfactual"]["effect_error"] for score in scores]
-        out["model"]["effect_error_read"] = round(float(np.mean(read)), 4)
-    return out
-
-
-def _at(score: Mapping[str, Any], path: Sequence[str]) -> float:
-    found: Any = score
-    for name in path:
-        found = found[name]
-    return float(found)
+def _known(label: str, scores: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yields scores of one run by name: the model's, then the ceilings' that stand in its row."""
+    own: dict[str, float] = {}
+    for steps, ways in scores.get("planning", {}).items():
+        own |= {f"{way} loop {steps}": one["success"] for way, one in ways.items()}
+    found = scores.get("recovery", {})
+    parts = {label: found, "true world": found.get("ceiling", {})}
+    ceilings = {name: dict[str, float]() for name in found.get("counterfactual_ceilings", {})}
+    for who, part in parts.items():
+        values = {w: part[p[0]][p[1]] for w, p in _GRAPH.items() if p[0] in part}
+        if who == label:
+            own |= values
+        else:
+            ceilings.setdefault(who, {}).update(values)
+    if "counterfactual" in found:
+        judged = {label: found["counterfactual"], **found["counterfactual_ceilings"]}
+        for who, one in judged.items():
+            values = {"CF-H@1": one["hits"], "CF-MRR": one["mrr"], "effect": one["effect_error"]}
+            if who == label:
+                own |= values
+            else:
+                ceilings[who] |= values
+    if "read" in found:
+        error = found["read"]["counterfactual"]["effect_error"]
+        ceilings["true outcomes, read by the probe"] = {"effect": error}
+    if own:
+        yield label, own
+    yield from ((who, values) for who, values in ceilings.items() if values)
 
 
 def _mean(values: Mapping[str, float]) -> tuple[float, float]:

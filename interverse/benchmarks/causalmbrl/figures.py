@@ -47,14 +47,14 @@ def points(tables: Sequence[Mapping[str, Any]], worlds: Sequence[str]) -> list[P
                     key = (cell["world"], cell["model"], cell["loss"], cell["steps"], seed)
                     found.setdefault(key, {})[name] = value
     graphs = {
-        (entry["world"], entry["model"], entry["loss"], seed): f1
+        (row["where"], row["who"], row["run"]): row["value"]
         for content in tables
-        for entry in content["recovery"]
-        for seed, f1 in entry["seeds"].items()
+        for row in content["learned"]
+        if row["what"] == "F1" and row["run"]
     }
     nan, out = float("nan"), []
     for (world, model, loss, steps, seed), scores in found.items():
-        graph = graphs.get((world, model.lower(), loss, seed), nan)
+        graph = graphs.get((world, f"{model.lower()} {loss}", seed), nan)
         where = "" if len(worlds) == 1 else f" {world.split('/')[1].removesuffix('-v1')}"
         label = f"{model} {loss}{where}"
         out.append(Point(label, steps, scores.get("hits", nan), scores.get("success", nan), graph))

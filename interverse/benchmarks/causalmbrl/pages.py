@@ -9,6 +9,7 @@ import numpy as np
 
 from interverse.benchmarks.causalmbrl.figures import write_figures
 from interverse.benchmarks.causalmbrl.settings import Settings
+from interverse.benchmarks.tidy import Score, laid_out, pivot
 from interverse.reports.sections import Grid, Say, Section, write_summary
 
 Cell = Mapping[str, Any]
@@ -37,29 +38,14 @@ _DRAWS_LEGEND = (
     "Ours alone, by draw of the world's mechanisms; +- is the standard deviation over seeds of one"
     " draw. The table has draw 0."
 )
-_GRAPH_LEGEND = (
-    "Means over seeds. Edges are effects above 0.1, a threshold fixed beforehand; average precision"
-    " has none, so it can order effects that are too small to matter. Behind the stroke stands the"
-    " ceiling: the score of the true world in the model's place."
-)
-_DISCOVERY_LEGEND = (
-    "From the colours at the start of the test episodes; no intervention is seen, so some edges"
-    " have no direction."
-)
-_COUNTERFACTUAL_LEGEND = (
-    "Counterfactual trials: the same noise, one object or paint altered. CF-H@1 and CF-MRR rank the"
-    " true counterfactual among other outcomes; the effect error is how far the model's effect of"
-    " the alteration on the other objects is from the world's. The true world with the facts' noise"
-    " is the ceiling; with other noise it is what perfect mechanisms alone can give. A probe reads"
-    " effects off a model's states, and its mistakes count as effects: behind the stroke stands the"
-    " error of true outcomes that the same probe reads, where it was measured."
-)
-_GRAPH_FIELDS = (
-    ("f1", "F1 / ceiling"),
-    ("shd", "SHD / ceiling"),
-    ("average_precision", "average precision"),
-    ("ancestors_f1", "ancestors F1 (best threshold)"),
-    ("total_effect_error", "total-effect error"),
+_LEARNED_LEGEND = (
+    "Success of plans by steps: open loop follows from the first picture, closed loop looks again"
+    " after every step. F1 and SHD: effects above 0.1 are edges; average precision needs no"
+    " threshold. CF-H@1 and CF-MRR rank the true counterfactual among other outcomes; effect is how"
+    " far the model's effect on other objects is from the world's. A probe reads graphs and effects"
+    " off a model's states, and its mistakes count. The true world in a model's place is the"
+    " ceiling; with other noise it is what perfect mechanisms alone can give. PC and GES see the"
+    " colours at the start of the test episodes and no intervention."
 )
 
 
@@ -87,67 +73,16 @@ def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
     for world in dict.fromkeys(cell["world"] for cell in content["draws"]):
         title = f"{content['title'].split(':')[0]}: {content['kind']} in {world}, other draws"
         yield title, [_DRAWS_LEGEND], _by_draw([c for c in content["draws"] if c["world"] == world])
-    yield from _graph_sections(content["recovery"])
-    if content["discovery"]:
-        head = ["method", "F1", "SHD", "F1 of the skeleton"]
-        rows = [
-            [
-                f"{e['method']} {e['world']} draw {e['draw']}",
-                *(f"{e[k]:.3g}" for k in ("f1", "shd", "skeleton_f1")),
-            ]
-            for e in content["discovery"]
-        ]
-        yield "Causal discovery on true states", [_DISCOVERY_LEGEND], [head, *rows]
-
-
-def _graph_sections(entries: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
-    """Yields what was learned of the graph, one section per world and draw of its mechanisms."""
-    for world, draw in dict.fromkeys((e["world"], e.get("draw", 0)) for e in entries):
-        found = [e for e in entries if (e["world"], e.get("draw", 0)) == (world, draw)]
-        where = f"{world}, draw {draw}" if draw else world
-        yield f"What was learned of the graph of {where}", [_GRAPH_LEGEND], _graph_grid(found)
-        if any(entry["counterfactual"] for entry in found):
-            title = f"What would have happened in {where}"
-            yield title, [_COUNTERFACTUAL_LEGEND], _counterfactual_grid(found)
+    if content["learned"]:
+        grid = pivot(Score(**row) for row in content["learned"])
+        worlds = ", ".join(dict.fromkeys(row["where"] for row in content["learned"]))
+        yield f"Planning and causes in {worlds}", [_LEARNED_LEGEND], grid
 
 
 def _by_draw(cells: Sequence[Cell]) -> Grid:
     """Returns a grid with a line per model and draw."""
     named = [{**c, "loss": f"{c['loss']}, draw {c['draw']}", "published": None} for c in cells]
     return numbers(named)
-
-
-def _graph_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
-    head = ["model", *(name for _, name in _GRAPH_FIELDS)]
-    rows = [
-        [f"{e['model']} {e['loss']}", *(_graph_value(e, field) for field, _ in _GRAPH_FIELDS)]
-        for e in found
-    ]
-    return [head, *rows]
-
-
-def _counterfactual_grid(found: Sequence[Mapping[str, Any]]) -> Grid:
-    head = ["model", "CF-H@1", "CF-MRR", "effect error"]
-    known = [entry for entry in found if entry["counterfactual"]]
-    rows = {f"{e['model']} {e['loss']}": e["counterfactual"]["model"] for e in known}
-    rows |= {name: own for name, own in known[0]["counterfactual"].items() if name != "model"}
-    return [
-        head,
-        *(
-            [name, f"{s['hits']:.1f}", f"{s['mrr']:.1f}", _effect_error(s)]
-            for name, s in rows.items()
-        ),
-    ]
-
-
-def _effect_error(score: Mapping[str, float]) -> str:
-    read = score.get("effect_error_read")
-    return f"{score['effect_error']:.3f}" + ("" if read is None else f" / {read:.3f}")
-
-
-def _graph_value(entry: Mapping[str, Any], field: str) -> str:
-    ceiling = entry.get(f"{field}_ceiling")
-    return f"{entry[field]:.3g}" + ("" if ceiling is None else f" / {ceiling:.3g}")
 
 
 def replay_remark(cells: Sequence[Cell]) -> list[str]:
@@ -162,24 +97,13 @@ def _baseline_name(printed: str) -> str:
 
 def numbers(cells: Sequence[Cell], show: Callable[[Cell], str] | None = None) -> Grid:
     """Returns the grid of a table: a row per model and loss, a column per metric and horizon."""
-    shown = _shown if show is None else show
-    columns = list(dict.fromkeys((cell["metric"], cell["steps"]) for cell in cells))
-    rows = dict.fromkeys((cell["loss"], cell["model"]) for cell in cells)
-    at = {(c["loss"], c["model"], c["metric"], c["steps"]): c for c in cells}
-    head = ["model", *(f"{metric} {steps}" for metric, steps in columns)]
-    return [
-        head,
-        *(
-            [
-                f"{_baseline_name(model)} {loss}",
-                *(
-                    shown(at[loss, model, *column]) if (loss, model, *column) in at else ""
-                    for column in columns
-                ),
-            ]
-            for loss, model in rows
-        ),
-    ]
+    show = _shown if show is None else show
+    rows = list(dict.fromkeys((cell["loss"], cell["model"]) for cell in cells))
+    laid = []
+    for cell in sorted(cells, key=lambda c: rows.index((c["loss"], c["model"]))):
+        row = f"{_baseline_name(cell['model'])} {cell['loss']}"
+        laid.append(((row,), f"{cell['metric']} {cell['steps']}", show(cell)))
+    return laid_out(laid, ("model",))
 
 
 def _own_rule(cell: Cell) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from interverse.benchmarks.causaltriplet.figures import write_figures
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
 from interverse.benchmarks.causaltriplet.verdicts import LEAST_SEEDS
+from interverse.benchmarks.tidy import laid_out
 from interverse.models.pairs.selection import RULES
 from interverse.reports.sections import Grid, Say, write_summary
 
@@ -69,9 +70,8 @@ def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Grid
 
 
 def _numbers(cells: Sequence[Mapping[str, Any]]) -> Grid:
-    rows: Grid = [["model", "shift", "set", *RULES]]
+    laid = []
     for cell in cells:
-        row = [cell["method"], cell["shift"], cell["split"]]
         for rule in RULES:
             ours = cell["ours"][rule]
             text = f"{ours['mean']:.3f}"
@@ -80,21 +80,19 @@ def _numbers(cells: Sequence[Mapping[str, Any]]) -> Grid:
             if rule == cell["paper_rule"]:
                 text += f" ({cell['published']:.2f} +- {cell['published_deviation']:.2f}) +"
                 text += " *" if cell["beyond_two_deviations"] else ""
-            row.append(text)
-        rows.append(row)
-    return rows
+            laid.append(((cell["method"], cell["shift"], cell["split"]), rule, text))
+    return laid_out(laid, ("model", "shift", "set"))
 
 
 def _orderings(content: Mapping[str, Any]) -> Grid:
-    rows: Grid = [["claim", "shift", *RULES]]
-    for gap in content["gaps"]:
-        told = gap["id_minus_ood"]
-        name = f"{gap['method']}: ID above OOD"
-        rows.append([name, gap["shift"], *(_verdict_text(told[r]) for r in RULES)])
-    for entry in content["orderings"]:
-        name = f"{entry['better']} above {entry['worse']}"
-        rows.append([name, entry["shift"], *(_verdict_text(entry["ood"][r]) for r in RULES)])
-    return rows
+    claims = [(f"{g['method']}: ID above OOD", g, g["id_minus_ood"]) for g in content["gaps"]]
+    claims += [(f"{e['better']} above {e['worse']}", e, e["ood"]) for e in content["orderings"]]
+    cells = [
+        ((name, entry["shift"]), rule, _verdict_text(told[rule]))
+        for name, entry, told in claims
+        for rule in RULES
+    ]
+    return laid_out(cells, ("claim", "shift"))
 
 
 def _baselines(content: Mapping[str, Any]) -> Grid:

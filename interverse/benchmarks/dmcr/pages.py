@@ -10,6 +10,7 @@ from interverse.benchmarks.dmcr.figures import write_figures
 from interverse.benchmarks.dmcr.settings import RemasteredSettings
 from interverse.benchmarks.dmcr.sheets import AUGMENTED, SHEETS, TRAJECTORY
 from interverse.benchmarks.dmcr.variants import DmcrVariant, figure_variants
+from interverse.benchmarks.tidy import laid_out
 from interverse.reports.sections import Grid, Say, Section, write_summary
 
 _LEGEND = (
@@ -77,22 +78,15 @@ def _sections(content: Mapping[str, Any], pictures: str) -> Iterator[Section]:
 
 def _grid(cells: Sequence[Mapping[str, Any]], metric: str) -> Grid:
     """Returns a row per task and method, a column per condition."""
-    columns = list(dict.fromkeys(cell["condition"] for cell in cells))
-    at = {(c["task"], c["method"], c["condition"]): c for c in cells}
-    grid = [["agent", *columns]]
-    for row in dict.fromkeys((c["task"], c["method"]) for c in cells):
-        grid.append([" ".join(row), *(_shown(at.get((*row, name)), metric) for name in columns)])
-    return grid
-
-
-def _shown(cell: Mapping[str, Any] | None, metric: str) -> str:
-    if cell is None:
-        return ""
-    ours, theirs = cell["ours"][metric], cell["published"][metric]
-    told = "none" if ours["mean"] is None else f"{ours['mean']:.1f}"
-    if ours["low"] is not None:
-        told += f" [{ours['low']:.1f}, {ours['high']:.1f}]"
-    return f"{told} (-)" if theirs is None else f"{told} ({theirs:g})"
+    laid = []
+    for cell in cells:
+        ours, theirs = cell["ours"][metric], cell["published"][metric]
+        told = "none" if ours["mean"] is None else f"{ours['mean']:.1f}"
+        if ours["low"] is not None:
+            told += f" [{ours['low']:.1f}, {ours['high']:.1f}]"
+        told += " (-)" if theirs is None else f" ({theirs:g})"
+        laid.append(((f"{cell['task']} {cell['method']}",), cell["condition"], told))
+    return laid_out(laid, ("agent",))
 
 
 def _schedule(cells: Sequence[Mapping[str, Any]]) -> Grid:
