@@ -264,12 +264,14 @@ def _has(variable: Variable, region: SpaceName) -> bool:
     return space is not None
 
 
-def matching(variables: Mapping[str, Variable], patterns: Iterable[str]) -> list[str]:
-    """Returns the settable variables whose names match a pattern such as `block_*/mass`.
+def matching(
+    variables: Mapping[str, Variable], patterns: Iterable[str], *, read_only: bool = False
+) -> list[str]:
+    """Returns the settable variables (or all) whose names match a pattern such as `block_*/mass`.
 
     A pattern that matches nothing raises: a typing error must not become an empty intervention.
     """
-    settable = [name for name, v in variables.items() if not v.read_only]
+    settable = [name for name, v in variables.items() if read_only or not v.read_only]
     out: list[str] = []
     for pattern in patterns:
         found = fnmatch.filter(settable, pattern)

@@ -11,7 +11,7 @@ import numpy as np
 from interverse.actors.actor import Actor, Assignment, Moment, drawable, matching
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.space import Box, Integers, Space
-from interverse.scm.variable import SpaceName, Variable, lookup
+from interverse.scm.variable import SpaceName, Variable
 
 
 @final
@@ -117,7 +117,6 @@ class Regional(Actor):
         return moment.draw_each(names)
 
 
-_LEFT_OUT = ("gravity", "joint_positions")  # where a world has them
 _PLACES = ("cylindrical_position",)  # a turn is drawn whatever the coin shows
 
 
@@ -133,9 +132,8 @@ class Everything(Actor):
 
     space: SpaceName | None = None
     """The region to draw from; None takes the curriculum's, A by default."""
-    without: tuple[str, ...] = _LEFT_OUT
-    """Variables left alone; the original never draws gravity and the robot's joints."""
-
+    without: tuple[str, ...] = ()
+    """Patterns of variables left alone, beside those that say they are not `drawn`."""
     but: Mapping[str, SpaceName] = field(default_factory=dict)
     """Patterns drawn from another region: everything from A but `{"block_*/mass": "B"}`."""
 
@@ -145,12 +143,15 @@ class Everything(Actor):
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if nothing is left to draw, or a name or pattern stands for nothing."""
-        for name in set(self.without) - set(_LEFT_OUT):
-            lookup(variables, name)
+        left_out = self._left_out(variables)
         for pattern, region in self.but.items():
             drawable(variables, [pattern], region)
-        left = [n for n in drawable(variables, ["*"]) if n not in self.without]
+        left = [n for n in drawable(variables, ["*"]) if n not in left_out]
         _check_some([*left, *self.but])
+
+    def _left_out(self, variables: Mapping[str, Variable]) -> set[str]:
+        named = matching(variables, self.without, read_only=True)
+        return {*named, *(name for name, variable in variables.items() if not variable.drawn)}
 
     def act(self, moment: Moment) -> Assignment:
         """Returns one draw per world; a world whose coin shows sizes keeps its positions."""
@@ -169,7 +170,8 @@ class Everything(Actor):
         return out
 
     def _regions(self, moment: Moment) -> dict[str, SpaceName]:
-        free = [n for n, v in moment.variables.items() if not v.read_only and n not in self.without]
+        left_out = self._left_out(moment.variables)
+        free = [n for n, v in moment.variables.items() if not v.read_only and n not in left_out]
         world = moment.driver.world
         causes = [name for name in world.scene_variables if name in free]
         built = set().union(*(world.graph.effects_now(name) for name in causes))

@@ -45,8 +45,8 @@ class Protocol:
     everything: SpaceName | None = None
     """Draw everything else from this region too, but what `grid` lists; sizes or positions by a
     coin."""
-    without: tuple[str, ...] = ("gravity", "joint_positions")
-    """What `everything` leaves out: CausalWorld's never drew these."""
+    without: tuple[str, ...] = ()
+    """Patterns of what `everything` leaves out beside variables that are not `drawn`."""
     at: tuple[int, ...] = (0,)
     """Before which actions it acts; 0 is the start of the episode."""
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)

@@ -64,6 +64,8 @@ class Variable:
     """Why nothing that can be observed follows from it; empty for a variable that acts."""
     labels: tuple[str, ...] = ()
     """Names of its whole numbers, from the least of its domain on; empty where they have none."""
+    drawn: bool = True
+    """Whether `Everything`, and so curriculum 2 and protocols of everything, draws it."""
     cube: bool = False
     """Whether one number stands for all its parts: the edge of a cube."""
 

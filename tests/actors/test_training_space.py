@@ -229,6 +229,22 @@ def test_a_name_that_is_left_out_must_exist():
         CurriculumEnv(iv.make(PUSHING), Curriculum(stages=(Stage(actor=everything),)))
 
 
+def test_what_is_not_drawn_is_said_by_its_row_and_patterns():
+    names = []
+    for actor in (
+        Everything(),
+        Everything(without=("finger_*", "stage/*")),
+        Everything(but={"gravity": "A"}),
+    ):
+        env = CurriculumEnv(iv.make(PUSHING), Curriculum(stages=(Stage(actor=actor),)))
+        env.reset(seed=0)
+        (entry,) = env.unwrapped.driver.log(0)
+        names.append(set(entry.values))
+    assert not {"gravity", "joint_positions"} & names[0]
+    assert names[0] - names[1] == {n for n in names[0] if n.startswith(("finger_", "stage/"))}
+    assert names[2] - names[0] == {"gravity"}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

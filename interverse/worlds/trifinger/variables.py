@@ -92,6 +92,7 @@ def arena_variables(scene: ArenaScene) -> list[Variable]:
             spaces=(Box(-10.0, -7.0), Box(-7.0, -4.0, open_low=True)),
             unit="m/s2",
             doc="Vertical acceleration of free fall; negative is down.",
+            drawn=False,  # nor are joints: the original never draws them
             bindings=(Binding("opt.gravity", None, 2),),
         ),
         friction("floor/friction", scene.floor_friction, bound, FRICTIONS),
@@ -166,6 +167,7 @@ def robot_variables(scene: ArenaScene, start: tuple[float, ...] = REST) -> list[
             spaces=(Box(least, middle, (9,)), Box(middle, most, (9,), open_low=True)),
             unit="rad",
             doc="Angles of upper, middle and lower hinge, finger by finger.",
+            drawn=False,
             bindings=(
                 Binding("qpos", JOINTS),
                 *((Binding("act", JOINTS),) if scene.servo_lag > 0 else ()),  # the servos' targets

@@ -42,6 +42,7 @@ VARIABLES = table(
         space_b=Box(-7.0, -4.0, open_low=True),
         bindings=(Binding("opt.gravity", index=2),),
         doc="Acceleration of free fall, upwards.",
+        drawn=False,
     ),
     Variable(
         name="push",

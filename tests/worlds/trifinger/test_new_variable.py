@@ -17,7 +17,9 @@ DECLARED = """        declare(
             "latent",
             0.0,
             Box(0.0, 1000.0),
+            spaces=(Box(0.0, 10.0), Box(10.0, 20.0, open_low=True)),
             unit="kg/m3",
+            drawn=False,
             bindings=(Binding("opt.density"),),
         ),
         declare(
@@ -127,3 +129,22 @@ def test_it_acts_at_once_is_saved_restored_and_as_if_rebuilt(edited):
 def test_it_is_described(edited):
     described = run(edited, "-m", "interverse", "describe", "--all", "trifinger/pushing-v1")
     assert "air/density" in described.stdout, described.stderr[-2000:]
+
+
+PROTOCOLS = """
+from tools import golden
+
+task = "trifinger/pushing-v1"
+stored, found = golden.load()[task], golden.episodes_of(task)
+print({name: stored[name] == found[name] for name in ("P10", "P11")})
+"""
+
+
+def test_protocols_of_everything_do_not_draw_it(edited):
+    """It has spaces, and P10 and P11 are the stored ones: its row says that they leave it out."""
+    root = Path(__file__).parents[3]
+    for name in ("tools", "tests"):
+        if not (edited / name).exists():
+            (edited / name).symlink_to(root / name)
+    printed = run(edited, "-c", PROTOCOLS)
+    assert printed.stdout.strip() == "{'P10': True, 'P11': True}", printed.stderr[-2000:]
