@@ -3,8 +3,10 @@
 Usage: python tools/kill_matrix.py [CASE ...] [--kills 10] writes results/kill_matrix.json;
        python tools/kill_matrix.py --table prints it as the table of docs/cluster.md.
 
-The driver is killed and started again, in the same folder, until it was killed as often as asked;
-or one of its workers is killed while it goes on.
+The driver is ended and started again, in the same folder, until that happened as often as asked; or
+one of its workers is killed while it goes on. It is ended by a kill, by SIGTERM, by Ctrl-C for all
+its processes, or by a power cut, after which files that were not synced are empty; or the kill
+leaves a flipped bit in a file. Then the next start may refuse, in one line: the folder begins anew.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ ROOT = Path(__file__).parent.parent
 FILE = ROOT / "results" / "kill_matrix.json"
 _OF_THE_RUN = ("runs", "seconds")
 LIMIT = 900.0  # seconds that an unbroken run may take
+_TO_REST = 120.0  # seconds in which SIGTERM and Ctrl-C end a run, on a busy machine
+_UNSYNCED = 5.0  # seconds after which a file system has written what nobody synced
 
 EVALUATE = """
 import sys, interverse as iv
@@ -61,7 +65,7 @@ class KillCase:
 
     code: str
     files: tuple[str, ...]
-    victim: str = "driver"
+    how: str = "kill"
 
 
 def _verb(line: str) -> str:
@@ -85,10 +89,10 @@ CASES = {
     "evaluate, 2 processes": KillCase(code=EVALUATE.format(workers=2, cluster=None), files=SCORES),
     "evaluate, Ray": KillCase(code=EVALUATE.format(workers=2, cluster="'local'"), files=SCORES),
     "evaluate, a process of 2": KillCase(
-        code=EVALUATE.format(workers=2, cluster=None), files=SCORES, victim="worker"
+        code=EVALUATE.format(workers=2, cluster=None), files=SCORES, how="kill a worker"
     ),
     "evaluate, a Ray worker": KillCase(
-        code=EVALUATE.format(workers=2, cluster="'local'"), files=SCORES, victim="worker"
+        code=EVALUATE.format(workers=2, cluster="'local'"), files=SCORES, how="kill a worker"
     ),
     "collect": KillCase(
         code=COLLECT.format(images=False, workers=1, cluster=None), files=("data.h5",)
@@ -98,6 +102,9 @@ CASES = {
     ),
     "collect, Ray": KillCase(
         code=COLLECT.format(images=False, workers=2, cluster="'local'"), files=("data.h5",)
+    ),
+    "collect, 2 processes": KillCase(
+        code=COLLECT.format(images=True, workers=2, cluster=None), files=("data.h5",)
     ),
     "train": KillCase(code=TRAIN, files=("o/policy/*", "o/evaluation.parquet")),
     "train, worlds on a device": KillCase(code=DEVICE, files=("o/policy/*",)),
@@ -115,9 +122,33 @@ CASES = {
             "seeds: 3", "seeds: 2"
         ),
         files=SWEPT,
-        victim="worker",
+        how="kill a worker",
     ),
 }
+HOWS = ("SIGTERM", "Ctrl-C", "power cut", "flipped bit")
+for _name in (
+    "evaluate, 2 processes",
+    "collect, 2 processes",
+    "train",
+    "train, worlds on a device",
+    "fit",
+    "reproduce",
+    "sweep, 2 processes",
+):
+    CASES |= {f"{_name}: {how}": replace(CASES[_name], how=how) for how in HOWS}
+# Put before the code of a power cut: writes down which files were on the disk.
+_WATCHED = """
+import os, sys
+_sync, _put, _safe = os.fsync, os.replace, set()
+def _fsync(file):
+    _safe.add(os.readlink(f"/proc/self/fd/{file}"))
+    _sync(file)
+def _replace(source, target, **more):
+    _put(source, target, **more)
+    with open(sys.argv[1] + ".synced", "a") as synced:
+        print(os.path.abspath(target), os.path.abspath(source) in _safe, file=synced, flush=True)
+os.fsync, os.replace = _fsync, _replace
+"""
 
 
 def kill_case(name: str, folder: Path, kills: int = 10) -> dict[str, Any]:
@@ -130,28 +161,37 @@ def kill_case(name: str, folder: Path, kills: int = 10) -> dict[str, Any]:
     """
     case = CASES[name]
     started = time.monotonic()
-    assert _run(case, folder / "whole") == "ended"
+    assert _run(replace(case, how="kill"), folder / "whole") == "ended"
     whole = time.monotonic() - started
     rng = np.random.default_rng(sorted(CASES).index(name))
-    killed = ends = 0
+    killed = ends = refused = 0
     while True:
-        mine = folder / f"end-{ends}"
+        mine = folder / f"end-{ends + refused}"
         wait = float(rng.uniform(0.1, 1.0)) * whole if killed < kills else None
         outcome = _run(case, mine, wait)
-        killed += outcome != "ended"
-        if outcome != "killed":  # it came to its end, a worker's death notwithstanding
+        killed += outcome in ("killed", "survived")
+        if outcome == "killed":
+            if case.how == "power cut":
+                _cut_power(mine)
+            if case.how == "flipped bit":
+                _flip_bit(mine, rng)
+            continue
+        if outcome == "refused":
+            refused += 1
+        else:  # it came to its end, a worker's death notwithstanding
             compared = _compare(case, mine, folder / "whole")
             ends += 1
-            if killed >= kills:
-                return {"kills": killed, "equal_ends": ends, "files": compared}
+        if killed >= kills and ends:
+            row = {"kills": killed, "equal_ends": ends, "files": compared}
+            return row | ({"refused": refused} if refused else {})
 
 
 def _run(case: KillCase, folder: Path, kill_after: float | None = None) -> str:
-    """Runs a case; returns "ended", "killed", or "survived" the death of a worker."""
+    """Runs a case; returns "ended", "killed", "refused", or "survived" the death of a worker."""
     folder.mkdir(exist_ok=True)
     code = case.code.replace("FOLDER", str(folder))
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(folder)],
+        [sys.executable, "-c", _WATCHED * (case.how == "power cut") + code, str(folder)],
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -160,18 +200,58 @@ def _run(case: KillCase, folder: Path, kill_after: float | None = None) -> str:
     try:
         _, told = process.communicate(timeout=LIMIT if kill_after is None else kill_after)
     except subprocess.TimeoutExpired:
-        if case.victim == "driver":
-            os.kill(process.pid, signal.SIGKILL)
-            _reap(process.pid)
-            process.communicate()
+        if case.how != "kill a worker":
+            _end(process, case.how)
             return "killed"
         while process.poll() is None and outcome == "ended":  # a worker may not be there yet
             time.sleep(0.02)
             outcome = "survived" if _kill_worker(process.pid) else "ended"
         _, told = process.communicate(timeout=LIMIT)
     if process.returncode:
-        raise RuntimeError(f"status {process.returncode}: {told.decode()[-2000:]}")
+        said = told.decode()
+        named = "interverse.core.errors." in said.splitlines()[-1] or process.returncode == 2
+        if named and case.how in ("power cut", "flipped bit"):
+            return "refused"
+        raise RuntimeError(f"status {process.returncode}: {said[-2000:]}")
     return outcome
+
+
+def _end(process: subprocess.Popen[bytes], how: str) -> None:
+    """Ends a run and all that it started; raises if it hangs, or prints more than one traceback."""
+    if how == "Ctrl-C":
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all
+    else:
+        os.kill(process.pid, signal.SIGTERM if how == "SIGTERM" else signal.SIGKILL)
+    try:
+        _, told = process.communicate(timeout=_TO_REST)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise RuntimeError(f"{how} did not end it in {_TO_REST:g} s") from None
+    if told.count(b"Traceback") > 1:
+        raise RuntimeError(f"more than one traceback after {how}: {told.decode()[-4000:]}")
+    _reap(process.pid)
+
+
+def _cut_power(folder: Path) -> None:
+    """Empties the files that were written a moment ago and not synced."""
+    log = folder.with_name(f"{folder.name}.synced")
+    lines = log.read_text().splitlines() if log.exists() else []
+    synced = dict(line.rsplit(" ", 1) for line in lines)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    last = max((path.stat().st_mtime for path in files), default=0.0)
+    for path in files:
+        if path.stat().st_mtime > last - _UNSYNCED and synced.get(str(path)) != "True":
+            path.write_bytes(b"")
+
+
+def _flip_bit(folder: Path, rng: np.random.Generator) -> None:
+    """Changes one bit of one file."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    if files:
+        path = files[rng.integers(len(files))]
+        content = bytearray(path.read_bytes())
+        content[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(content)
 
 
 def _kill_worker(pid: int) -> bool:
@@ -249,15 +329,16 @@ def _content(file: Path) -> Any:
 def table(record: dict[str, Any]) -> str:
     """Returns the record as a Markdown table.
 
-    >>> case = {"victim": "driver", "kills": 10, "equal_ends": 3, "files": 2, "commit": "d"}
+    >>> case = {"how": "kill", "kills": 10, "equal_ends": 3, "files": 2, "commit": "d"}
     >>> print(table({"cases": {"train": case}, "command": "c"}).splitlines()[2])
-    | train | driver | 10 | 3 of 3 | 2 | d |
+    | train | kill | 10 | 3 of 3 | 0 | 2 | d |
     """
-    titles = ("verb", "killed", "kills", "equal ends", "files compared", "commit")
+    titles = ("verb", "how", "times", "equal ends", "refused", "files compared", "commit")
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for name, row in record["cases"].items():
         ends = f"{row['equal_ends']} of {row['equal_ends']}"
-        cells = (name, row["victim"], row["kills"], ends, row["files"], row["commit"])
+        verb, refused = name.partition(":")[0], row.get("refused", 0)
+        cells = (verb, row["how"], row["kills"], ends, refused, row["files"], row["commit"])
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join([*lines, "", f"`{record['command']}`"])
 
@@ -284,7 +365,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             row = kill_case(name, Path(folder), given.kills)
         print(name, row, flush=True)
-        row |= {"victim": CASES[name].victim, "commit": found.stdout.strip()}
+        row |= {"how": CASES[name].how, "commit": found.stdout.strip()}
         cases = {**held["cases"], name: row}
         held = {
             "cases": {known: cases[known] for known in CASES if known in cases},

@@ -190,7 +190,7 @@ class Processes:
             self._end([ticket])
             raise LostError("a process died") from error
         self._idle.append(ticket)
-        raised, value = pickle.loads(answer)
+        raised, value = cloudpickle.loads(answer)
         if raised:
             raise value
         return value
@@ -300,7 +300,7 @@ def _raised(error: BaseException) -> bytes:
     error.add_note("".join(traceback.format_exception(error)))
     try:
         answer = pickle.dumps((True, error), _PROTOCOL)
-        pickle.loads(answer)
+        cloudpickle.loads(answer)
     except Exception:
         told = "".join(traceback.format_exception_only(error)).strip()
         answer = pickle.dumps((True, InterverseError(told)), _PROTOCOL)
