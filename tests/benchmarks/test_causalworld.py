@@ -39,7 +39,7 @@ from interverse.benchmarks.causalworld.records import (
     released_scores,
     stored_records,
 )
-from interverse.benchmarks.causalworld.released import play_released
+from interverse.benchmarks.causalworld.released import play_released, released_page
 from interverse.benchmarks.causalworld.run import reproduce
 from interverse.benchmarks.causalworld.settings import (
     CURRICULA,
@@ -344,6 +344,15 @@ def test_the_costs_of_variables_are_printed_from_the_kept_scores() -> None:
     assert kept["commit"]
     for held in kept["explained"]:
         assert {len(row["scores"]) for row in held["conditions"]} == {64}
+
+
+def test_the_released_policies_are_printed_from_the_kept_scores() -> None:
+    kept = json.loads((KEPT / "released.json").read_text())
+    page = released_page(kept["policies"], kept["episodes"])
+    assert page[page.index("| policy") :] in (KEPT / "README.md").read_text()
+    by_name = {row["policy"]: row["scores"] for row in kept["policies"]}
+    assert np.mean(by_name["pushing_ppo_curr1"]["P0"]) > 0.95
+    assert all(len(s) == 20 for scores in by_name.values() for s in scores.values())
 
 
 def test_the_page_is_printed_from_the_kept_runs() -> None:
