@@ -21,7 +21,7 @@ def mistake(config: type[Any], verb: str, args: Sequence[str]) -> str | None:
     >>> mistake(Describe, "describe", [])
     'ID is missing. Give it: interverse describe ID.'
     >>> mistake(Describe, "describe", ["chemistry/chain-v1", "--jsn"])
-    "unknown flag 'jsn'. Did you mean 'json'? Allowed: json, mermaid."
+    "unknown flag 'jsn'. Did you mean 'json'? Allowed: all, edges, json, mermaid."
     """
     hints = get_type_hints(config, include_extras=True)
     flags = {f"--{name.replace('_', '-')}": hint for name, hint in hints.items() if _is_flag(hint)}

@@ -12,6 +12,7 @@ from interverse.agents.presets import preset
 from interverse.agents.train import Train, make_env, make_model, run_record, train
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.data.episodes import CollectEpisodes, collect_episodes
+from interverse.rollouts.policy import _TOLD
 
 # Table 5 of the paper; its worlds: skip 3 (0.012 s), space A, dense weights, weight of the overlap.
 SHEET = {
@@ -116,8 +117,10 @@ def test_a_run_names_its_contacts_and_its_use_on_others_says_so(tmp_path, capsys
     told = capsys.readouterr().err
     note = "Trained on MuJoCo with exact contacts, evaluated on MuJoCo with convex"
     assert note in told
+    _TOLD.clear()  # it is said once in a process
     iv.attribute(str(policy), task, ["block_0/mass"], episodes=1, pairs=0, contact="convex")
     assert note in capsys.readouterr().err
+    _TOLD.clear()
     # The folder of the run stands for its policy, with the options of its training.
     given = {"id": task, "out": tmp_path / "set", "policy": str(tmp_path), "episodes": 1}
     folder = collect_episodes(CollectEpisodes(**given, options={"contact": "convex"}))

@@ -106,7 +106,7 @@ def test_a_video_shows_the_episode(tmp_path):
     env.close()
     path = record_episode(episode, tmp_path / "push.mp4", every=4)
     film = iio.imread(path)
-    assert film.shape == (4, 240, 320, 3)
+    assert film.shape == (4, 720, 960, 3)
     frames = list(episode_frames(episode, every=4))
     for shown, drawn in zip(film, frames, strict=True):
         assert np.abs(shown.astype(float) - drawn).mean() < 8  # lossy, but the same picture

@@ -106,7 +106,7 @@ def test_reset_forgets_the_masked_worlds_only():
     venv.close()
 
 
-@pytest.mark.parametrize("mode", ["joint_torques", "end_effector_positions"])
+@pytest.mark.parametrize("mode", ["joint_torques", "delta_joint_positions"])
 def test_another_action_mode_is_refused(mode):
     env = iv.make("trifinger/pushing-v1", action_mode=mode)
     with pytest.raises(InvalidValueError, match="action_mode"):
