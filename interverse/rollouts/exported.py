@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, final
 
 import numpy as np
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
-from interverse.core.files.atomic import write_json
-from interverse.core.files.json_text import read_json_object
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.rollouts.policy_card import (
-    CARD,
-    WEIGHTS,
     check_bounds,
     check_chain,
     check_layers,
     check_seen,
+    read_policy,
+    write_policy,
 )
 
 try:
     import torch
-
-    from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 except ImportError as error:
     raise missing_extra("torch", "torch") from error
 
@@ -133,31 +129,18 @@ class ExportedPolicy:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes the two files into a folder; returns the folder."""
-        target = Path(folder)
-        write_safetensors(target / WEIGHTS, self.weights)
-        write_json(target / CARD, asdict(self.card))
-        return target
+        return write_policy(folder, self.card, self.weights)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> ExportedPolicy:
         """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
-        source = Path(folder)
-        absent = [name for name in (CARD, WEIGHTS) if not (source / name).is_file()]
-        if absent:
-            raise FileFormatError(explain(f"{source} holds no policy: {absent[0]} is missing"))
-        try:
-            card = Card(**read_json_object(source / CARD))
-            weights = read_safetensors(source / WEIGHTS)
+
+        def make(told: dict[str, Any], weights: dict[str, Any]) -> ExportedPolicy:
+            card = Card(**told)
             _check(card, weights)
-        except (ValueError, TypeError, OSError) as error:
-            raise FileFormatError(
-                explain(
-                    f"{source} holds no policy: {error}",
-                    allowed=f"{WEIGHTS} and {CARD} of format {_FORMAT}",
-                    fix="Export it with `interverse train`",
-                )
-            ) from error
-        return cls(card, weights)
+            return cls(card, weights)
+
+        return read_policy(folder, make, what="policy", format=_FORMAT)
 
 
 def _check(card: Card, weights: Mapping[str, Any]) -> None:

@@ -10,22 +10,25 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
-from interverse.core.files.atomic import write_json
+from interverse.core.errors import InvalidValueError, explain, missing_extra
 from interverse.core.files.json_text import read_json_object
-from interverse.rollouts.policy_card import CARD, WEIGHTS, check_bounds, check_layers
+from interverse.rollouts.policy_card import (
+    CARD,
+    check_bounds,
+    check_layers,
+    read_policy,
+    write_policy,
+)
 
 try:
     import torch
     from torch.nn import functional
-
-    from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 except ImportError as error:
     raise missing_extra("torch", "torch") from error
 
@@ -108,10 +111,7 @@ class PicturePolicy(ABC):
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes the two files into a folder, each whole or not at all; returns the folder."""
-        target = Path(folder)
-        write_safetensors(target / WEIGHTS, self.weights)
-        write_json(target / CARD, asdict(self.card))
-        return target
+        return write_policy(folder, self.card, self.weights)
 
     def save_small(self, folder: str | os.PathLike[str]) -> Path:
         """Writes the same with large matrices as whole numbers of one byte: half of half precision.
@@ -131,20 +131,13 @@ class PicturePolicy(ABC):
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
-        source = Path(folder)
-        try:
-            card = cls.card_type(**read_json_object(source / CARD))
-            policy = cls(card, _widened(read_safetensors(source / WEIGHTS)))
+
+        def make(told: dict[str, Any], weights: dict[str, Any]) -> Any:
+            policy = cls(cls.card_type(**told), _widened(weights))
             policy.check()
-        except (ValueError, TypeError, OSError) as error:
-            raise FileFormatError(
-                explain(
-                    f"{source} holds no pixel policy: {error}",
-                    allowed=f"{WEIGHTS} and {CARD} of format {cls.file_format}",
-                    fix="Export it with `interverse train`",
-                )
-            ) from error
-        return policy
+            return policy
+
+        return read_policy(folder, make, what="pixel policy", format=cls.file_format)
 
 
 @final

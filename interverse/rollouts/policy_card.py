@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.code import files_hash
 from interverse.core.errors import FileFormatError, explain
+from interverse.core.files.atomic import write_json
+from interverse.core.files.json_text import read_json_object
 from interverse.rollouts.shipped import shipped_path
 
 NAMES = ("random", "scripted")  # of policies that every world, or some, bring along
 PolicyLike = Any  # a callable, "random", "scripted", a path, an SB3 model, a Torch module
 WEIGHTS, CARD = "policy.safetensors", "policy.json"
 POLICY_FOLDER = "policy"  # of a training run
+_HASH = "weights_hash"  # of the tensors' file, in the card
 _MOST_LAYERS = 256
 _MOST_ACTIONS = 100_000
+
+
+Saved = TypeVar("Saved")
 
 
 def is_path(given: str) -> bool:
@@ -37,6 +45,59 @@ def policy_path(given: PolicyLike) -> Path | None:
         return None
     of_run = Path(given) / POLICY_FOLDER
     return of_run if (of_run / CARD).is_file() else Path(given)
+
+
+def write_policy(folder: str | os.PathLike[str], card: Any, weights: Mapping[str, Any]) -> Path:
+    """Writes a policy's two files into a folder, each whole or not at all; returns the folder.
+
+    Args:
+        folder: where they go.
+        card: a dataclass that says what the weights are.
+        weights: tensors by name.
+    """
+    from interverse.core.files.tensor_files import write_safetensors  # loads Torch
+
+    target = Path(folder)
+    write_safetensors(target / WEIGHTS, weights)
+    write_json(target / CARD, {**asdict(card), _HASH: files_hash(target / WEIGHTS)})
+    return target
+
+
+def read_policy(
+    folder: str | os.PathLike[str],
+    make: Callable[[dict[str, Any], dict[str, Any]], Saved],
+    *,
+    what: str,
+    format: str,
+) -> Saved:
+    """Returns the policy in a folder; a torn, damaged or foreign one raises FileFormatError.
+
+    Args:
+        folder: where its two files lie.
+        make: makes it of the card and the tensors, or raises ValueError or TypeError.
+        what: it is, for the message.
+        format: of its card, for the message.
+    """
+    from interverse.core.files.tensor_files import read_safetensors  # loads Torch
+
+    source = Path(folder)
+    absent = [name for name in (CARD, WEIGHTS) if not (source / name).is_file()]
+    if absent:
+        raise FileFormatError(explain(f"{source} holds no {what}: {absent[0]} is missing"))
+    try:
+        card = read_json_object(source / CARD)
+        known = card.pop(_HASH, None)  # older cards have none
+        if known not in (None, files_hash(source / WEIGHTS)):
+            raise ValueError(f"{WEIGHTS} is not what was saved: it was damaged or exchanged")
+        return make(card, read_safetensors(source / WEIGHTS))
+    except (ValueError, TypeError, OSError) as error:
+        raise FileFormatError(
+            explain(
+                f"{source} holds no {what}: {error}",
+                allowed=f"{WEIGHTS} and {CARD} of format {format}",
+                fix="Export it with `interverse train`",
+            )
+        ) from error
 
 
 def check_layers(name: str, count: Any) -> None:
