@@ -103,11 +103,12 @@ def collect(config: CollectCommand) -> Path:
     given = _given(config, kind)
     files = [ending for ending in _FILES if kind != "grid" or ending not in EXPORTS]
     if config.out.suffix.lower() in files:
-        fix = "Name a folder" + "; --to worldmodel writes an HDF5 file beside it" * (
-            kind == "episodes"
-        )
+        beside = {
+            "grid": " or FILE.h5",
+            "episodes": "; --to worldmodel writes an HDF5 file beside it",
+        }
         told = f"--out {config.out} names a file, and {kind} of {config.id} go to a folder"
-        raise InvalidValueError(explain(told, fix=fix))
+        raise InvalidValueError(explain(told, fix=f"Name a folder{beside.get(kind, '')}"))
     with redirect_stdout(sys.stderr):  # Ray prints when a node dies
         made = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
     path: Path = made["path"]
