@@ -38,6 +38,7 @@ _WRITTEN: dict[str, tuple[Any, Any]] = {
     "task": (str | None, None),
     "protocols": (str, "all"),
     "out": (Path | None, None),
+    "seeds": (int, 1),
     "metrics": (tuple[str, ...], ()),
 }
 _OWN: tuple[tuple[str, Any, Any, str], ...] = (

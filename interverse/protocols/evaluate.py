@@ -99,7 +99,7 @@ def evaluate(
     protocols: Selection = "all",
     episodes: int = 200,
     seed: int = 0,
-    seeds: int = 1,
+    seeds: int | Sequence[int] = 1,
     workers: int = 1,
     out: str | os.PathLike[str] | None = None,
     experiment: str | None = None,
@@ -127,7 +127,7 @@ def evaluate(
         protocols: "P0-P11", "P3", "all", protocols of your own, or a list of these.
         episodes: how many per protocol and seed.
         seed: the first seed; `seeds` counts on from it.
-        seeds: how many seeds.
+        seeds: how many seeds; or a list of them, which `seed` is then no part of.
         workers: how many units run at a time; more than one sends the policy to other
             processes.
         out: a folder for the results; None keeps them in memory.
@@ -147,12 +147,12 @@ def evaluate(
     left_out = {name: v for name, v in trained.place.items() if name not in options}
     place = place_note(left_out), defaults_note(trained.options, options)
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
-    _check_counts(episodes=episodes, seeds=seeds, workers=workers, protocols=len(chosen))
+    tested = _seeds(seed, seeds)
+    counts = {"episodes": episodes, "workers": workers, "seeds": len(tested)}
+    _check_counts(protocols=len(chosen), **counts)
     check_unset(chosen, options)
     for protocol in chosen:
         trained.with_options(protocol.options)  # one that turns the interface is no test of it
-    first = check_seed(seed)
-    tested = range(first, first + int(seeds))
     policy, options = trained.policy, trained.for_tests().with_options(options)
     about, engine, resolved = _check_world(task, options, chosen, policy, measured)
     trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
@@ -191,6 +191,22 @@ def evaluate(
         write_json(folder / COMMAND_FILE, {"command": command()})
         write_index(folder)
     return replace(results, provenance={**results.provenance, "command": command()})
+
+
+def _seeds(first: int, given: int | Sequence[int]) -> Sequence[int]:
+    """Returns the seeds that are meant: so many from the first one on, or those of a list."""
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+        chosen = [check_seed(seed, name="seeds") for seed in given]
+        if first != 0 or not chosen or len(set(chosen)) < len(chosen):
+            raise InvalidValueError(
+                explain(
+                    f"seeds is {list(given)!r} and seed {first!r}",
+                    allowed="a list of different seeds and no seed, or how many from seed on",
+                )
+            )
+        return chosen
+    check_whole(given, "seeds", MOST_EPISODES)
+    return range(check_seed(first), check_seed(first) + int(given))
 
 
 def _check_counts(*, protocols: int, **counts: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -37,7 +37,7 @@ class Request:
     options: Mapping[str, Any]
     protocols: tuple[Protocol, ...]
     episodes: int
-    seeds: range
+    seeds: Sequence[int]
     label: str
     policy: PolicyLike
     metrics: tuple[Metric, ...]

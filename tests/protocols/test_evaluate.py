@@ -350,3 +350,14 @@ def test_a_file_is_no_folder_to_write_to(tmp_path):
     with pytest.raises(StorageError, match="a_file is a file"):
         iv.report(iv.evaluate("random", **given), place)
     assert place.read_text() == "mine"
+
+
+def test_seeds_are_a_number_or_a_list():
+    given = {"task": SLIDER, "protocols": "P0", "episodes": 2, "max_steps": 3}
+    listed = iv.evaluate("random", seeds=[2, 0, np.int64(7)], **given)
+    assert list(dict.fromkeys(listed.column("seed").tolist())) == [2, 0, 7]
+    counted = iv.evaluate("random", seed=2, **given)
+    assert listed.select(seed=2).data.equals(counted.data)
+    for wrong in ({"seeds": [1, 1]}, {"seeds": []}, {"seeds": [1], "seed": 3}, {"seeds": [1.5]}):
+        with pytest.raises(InvalidValueError, match=r"seeds (is|must)"):
+            iv.evaluate("random", **given, **wrong)
