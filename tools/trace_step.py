@@ -105,12 +105,35 @@ def trace_evaluate(world_id: str) -> Trace:
 
 
 MASSES = ("block_0/mass", "tool_block/mass", "box/mass", "finger_0/upper/mass", "block_0/weight")
+def trace_update(world_id: str) -> Trace:
+    """Returns the trace of one horizon and one update of PPO beside the worlds."""
+    from interverse.actors.curriculum import paper_curriculum
+    from interverse.agents.batch.ppo import DevicePpo, PpoSettings
+    from interverse.agents.batch.starts import curriculum_starts, make_arena
+
+    options = {"skip_frame": 3}
+    starts = curriculum_starts(world_id, paper_curriculum(0), 1, seed=0, options=options)
+    arena = make_arena(world_id, starts, num_worlds=8, device="torch", groups=1, options=options)
+    learner = DevicePpo(arena, PpoSettings(horizon=4, hidden=(8,)), seed=0)
+
+    def use() -> None:
+        learner.collect()
+        learner.update(0.0)
+
+    try:
+        use()
+        return trace(use)
+    finally:
+        arena.close()
+
+
 USES: dict[str, Callable[[str], Trace]] = {
     "do": trace_do,
     "evaluate": trace_evaluate,
     "make": trace_make,
     "reset": trace_reset,
     "step": trace_step,
+    "update": trace_update,
 }
 
 
