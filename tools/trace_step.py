@@ -105,6 +105,8 @@ def trace_evaluate(world_id: str) -> Trace:
 
 
 MASSES = ("block_0/mass", "tool_block/mass", "box/mass", "finger_0/upper/mass", "block_0/weight")
+
+
 def trace_update(world_id: str) -> Trace:
     """Returns the trace of one horizon and one update of PPO beside the worlds."""
     from interverse.actors.curriculum import paper_curriculum

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -19,13 +19,13 @@ from rich.console import Console
 from interverse._version import __version__
 from interverse.actors.words import training_curriculum
 from interverse.agents import AGENTS, check_agent, presets
-from interverse.agents.hyper_checks import check_hyper
 from interverse.agents.presets import Hyper, Preset, preset
 from interverse.agents.sb3 import WorldVecEnv, export
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
     check_name,
+    check_number,
     check_whole,
     explain,
     missing_extra,
@@ -33,6 +33,7 @@ from interverse.core.errors import (
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.files.json_text import plain
 from interverse.core.run import Display, Run
+from interverse.core.type_checks import check_type
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
@@ -67,6 +68,38 @@ _OURS = {"policy", "env", "seed", "policy_kwargs", "device", "verbose", "tensorb
     "rollout_buffer_class",
     "_init_setup_model",
 }
+
+_MOST = 10**12
+_LEAST = {  # of whole numbers
+    "batch_size": 1,
+    "buffer_size": 1,
+    "gradient_steps": -1,  # as many as steps were made
+    "learning_starts": 0,
+    "n_epochs": 1,
+    "n_steps": 1,
+    "policy_delay": 1,
+    "stats_window_size": 1,
+    "target_update_interval": 1,
+    "train_freq": 1,
+}
+_SHARES = ("gae_lambda", "gamma", "tau")
+_ABOVE_ZERO = ("clip_range", "clip_range_vf", "learning_rate", "max_grad_norm", "target_kl")
+_FROM_ZERO = ("ent_coef", "target_noise_clip", "target_policy_noise", "vf_coef")
+
+
+def check_hyper(kind: Any, given: Mapping[str, Any]) -> None:
+    """Raises for a hyper-parameter of another type than an SB3 class declares, or out of range."""
+    declared = kind.__init__.__annotations__
+    for name, value in given.items():
+        check_type(name, value, declared.get(name, Any))
+        if not isinstance(value, Real):  # a schedule, "auto", or nothing
+            continue
+        if name in _LEAST:
+            check_whole(value, name, _MOST, least=_LEAST[name])
+        elif name in _SHARES:
+            check_number(value, name, most=1.0)
+        elif name in (*_ABOVE_ZERO, *_FROM_ZERO):
+            check_number(value, name, most=_MOST, above=name in _ABOVE_ZERO)
 
 
 @dataclass(frozen=True, kw_only=True)

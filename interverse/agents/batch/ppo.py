@@ -16,8 +16,12 @@ from typing import Any, final
 
 import torch
 
-from interverse.agents.batch.initial import check_initial
-from interverse.agents.batch.network import ActorCritic, difference_matrix, observation_clip
+from interverse.agents.batch.network import (
+    ActorCritic,
+    check_initial,
+    difference_matrix,
+    observation_clip,
+)
 from interverse.agents.batch.shaping import shaped_reward
 from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 from interverse.core.type_checks import check_types

@@ -19,7 +19,7 @@ from interverse.actors.curriculum import Curriculum
 from interverse.actors.words import training_curriculum
 from interverse.agents import check_agent
 from interverse.agents.batch.demonstrations import Demonstrations, demonstrate
-from interverse.agents.batch.initial import check_initial
+from interverse.agents.batch.network import check_initial
 from interverse.agents.batch.ppo import DevicePpo, PpoSettings
 from interverse.agents.batch.starts import (
     AT_A_TIME,

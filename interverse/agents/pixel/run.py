@@ -12,21 +12,23 @@ import gymnasium as gym
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from interverse._version import __version__
 from interverse.agents.pixel.actors import Actors, MakeEnv
-from interverse.agents.pixel.agent import Actions
+from interverse.agents.pixel.agent import Actions, Agent, PixelLearner
 from interverse.agents.pixel.config import PixelPlan, PixelTrain
-from interverse.agents.pixel.export import export
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.replay import PixelMoment, Replay
+from interverse.agents.pixel.tdmpc2 import TdMpc2
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.rng import generator
 from interverse.core.run import CHECKPOINTS, Run
 from interverse.models.steps import autocast
-from interverse.rollouts.pixels import PicturePolicy
+from interverse.rollouts.pixels import PicturePolicy, PixelCard, PixelPolicy
+from interverse.rollouts.planned import planned_policy
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -34,6 +36,40 @@ CURVES = "curves.json"
 _CURVES = ("episodes", "evaluations", "losses")
 _LOG_EVERY = 500  # decisions between rows of losses
 _AGENT = "agent/"
+
+
+def export(
+    agent: PixelLearner,
+    observations: gym.spaces.Box,
+    actions: gym.spaces.Box,
+    trained: dict[str, Any],
+) -> PicturePolicy:
+    """Returns the agent's mean or planned action as a policy for worlds with these spaces."""
+    shape, low, high = list(observations.shape), actions.low.tolist(), actions.high.tolist()
+    if isinstance(agent, TdMpc2):
+        return planned_policy(agent.networks.model, shape, (low, high), trained)
+    assert isinstance(agent, Agent)
+    nets = agent.networks
+    trunk = nets.encoder.trunk if nets.actor_trunk is None else nets.actor_trunk
+    linear = [layer for layer in nets.actor.layers if isinstance(layer, nn.Linear)]
+    parts: dict[str, Any] = {"trunk": trunk.linear, "norm": trunk.norm}
+    parts |= {f"conv.{i}": layer for i, layer in enumerate(nets.encoder.convolutions)}
+    parts |= {f"actor.{i}": layer for i, layer in enumerate(linear)}
+    weights: dict[str, Tensor] = {}
+    for name, part in parts.items():
+        weights[f"{name}.weight"] = part.weight.detach().cpu().clone()
+        weights[f"{name}.bias"] = part.bias.detach().cpu().clone()
+    card = PixelCard(
+        observation=shape,
+        image_size=agent.sizes.pictures[1],
+        convolutions=len(nets.encoder.convolutions),
+        layers=len(linear),
+        low=low,
+        high=high,
+        trained=trained,
+        squash=trunk.squash,
+    )
+    return PixelPolicy(card, weights)
 
 
 def _on_stream(

@@ -14,7 +14,7 @@ from interverse.core.errors import InvalidValueError
 torch = pytest.importorskip("torch")
 
 from interverse.agents.batch import train  # noqa: E402
-from interverse.agents.batch.initial import check_initial  # noqa: E402
+from interverse.agents.batch.network import check_initial  # noqa: E402
 from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
 
 TASK = "trifinger/pushing-v1"
