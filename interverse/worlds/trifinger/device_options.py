@@ -60,7 +60,11 @@ def check_device_options(options: TriFingerOptions, device: str) -> None:
     """
     if options.task not in DEVICE_TASKS:
         raise InvalidValueError(
-            explain(f"{options.task} has no device form", allowed=", ".join(DEVICE_TASKS))
+            explain(
+                f"{options.task} has no device form",
+                allowed=", ".join(DEVICE_TASKS),
+                fix="Train it with --algorithm sb3_ppo",
+            )
         )
     if device == "cpu":
         raise InvalidValueError(
