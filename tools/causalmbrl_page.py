@@ -2,15 +2,20 @@
 
 Usage: python tools/causalmbrl_page.py [--check]; writes results/causalmbrl/tables.md, and the table
 and figure of docs/world_model_results.md, or exits 1 if they are not what the rows say.
+python tools/causalmbrl_page.py yardsticks OUT WORLD [OPTION=VALUE ...] writes the yardsticks of a
+world: scores of the true world, and of answers that know nothing, at the sizes of the full budget.
 """
 
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
@@ -19,15 +24,14 @@ from scipy import stats
 
 from interverse.benchmarks.causalmbrl.pages import numbers, replay_remark
 from interverse.benchmarks.causalmbrl.published import TABLES, printed
-from interverse.benchmarks.causalmbrl.yardsticks import (
-    UNCHANGED,
-    graph_values,
-    yardstick_file,
-    yardstick_values,
-)
 from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
 from interverse.core.rng import generator
+from interverse.fit.materials import GraphTrials, Materials
+from interverse.fit.scores import ceiling
+from interverse.fit.settings import Budget, budget
+from interverse.fit.work import Record, run_stamp
 from interverse.models.checkpoint import read_json
+from interverse.models.effects import score_effects
 from interverse.reports.sections import Grid, Section, written_page
 
 ROOT = Path(__file__).parent.parent
@@ -501,14 +505,88 @@ def _within(groups: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
     return found / scale, (extreme + 1) / (_SHUFFLES + 1)
 
 
+TRUE, UNCHANGED = "true world", "altered scene, nothing done"
+
+
+def write_yardsticks(
+    out: Path, world: str, sizes: Budget, options: Mapping[str, Any] = MappingProxyType({})
+) -> Mapping[str, Any]:
+    """Returns a world's yardsticks after writing them to `out`; what is there stays."""
+    asked = {"world": world, "references": sizes.test, "trials": sizes.trials}
+    asked |= {"options": dict(options)} if options else {}
+    record = Record(yardstick_file(out, world, options), asked)
+    if not record.content["scores"]:
+        words = [world, *(f"{name}={value}" for name, value in options.items())]
+        command = f"python tools/causalmbrl_page.py yardsticks OUT {shlex.join(words)}"
+        record.made_by_run(run_stamp(command, "cpu"))
+        with TemporaryDirectory() as data:
+            made = Materials(world, sizes, device="cpu", folder=Path(data), options=options)
+            record.note("scores", _scores(made))
+    return record.content["scores"]
+
+
+def _scores(materials: Materials) -> dict[str, Any]:
+    return {
+        "unchanged": materials.unchanged,
+        "graph": ceiling(materials.graph),
+        "all_edges": _all_edges(materials.graph),
+        "counterfactual": materials.counterfactual_ceilings,
+    }
+
+
+def yardstick_file(
+    folder: Path, world: str, options: Mapping[str, Any] = MappingProxyType({})
+) -> Path:
+    """Returns where a world's yardsticks lie."""
+    told = "".join(f".{name}-{value}" for name, value in options.items())
+    return folder / f"{world.replace('/', '-')}{told}.json"
+
+
+def yardstick_values(folder: Path, world: str) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yields each yardstick of a world under `folder` with its scores by their short names."""
+    path = yardstick_file(folder, world)
+    if not path.exists():
+        return
+    scores = read_json(path)["scores"]
+    for name, found in scores["counterfactual"].items():
+        values = {"CF-H@1": found["hits"], "effect error": found["effect_error"]}
+        if name == TRUE:
+            values |= graph_values(scores["graph"])
+        if name == UNCHANGED:
+            values |= {f"H@1 after {k}": scores["unchanged"][k]["hits"] for k in ("1", "5")}
+        yield name, values
+    if "all_edges" in scores:
+        yield "all edges", graph_values(scores["all_edges"])
+
+
+def graph_values(scores: Mapping[str, Any]) -> dict[str, float]:
+    """Returns what the page shows of a graph's scores, by short names."""
+    fixed, precision = scores["fixed"], scores["edges"]["average_precision"]
+    return {"graph AP": precision, "graph F1": fixed["f1"], "graph SHD": fixed["shd"]}
+
+
+def _all_edges(graph: GraphTrials) -> dict[str, Any]:
+    """Returns the scores of an answer that has every edge, equally strong."""
+    every = np.ones_like(graph.truth.total)
+    found = replace(graph.truth, total=every, direct=every)
+    return asdict(
+        score_effects(graph.trials.graph, truth=graph.truth, found=found, one_step=graph.one_step)
+    )
+
+
 def main(arguments: Iterable[str]) -> int:
     """Writes or checks tables and page; returns the exit status."""
     from interverse.reports.plots import style
 
+    words = list(arguments)
+    if words[:1] == ["yardsticks"]:
+        options = dict(pair.split("=", 1) for pair in words[3:])
+        write_yardsticks(Path(words[1]), words[2], budget("full", "contrastive"), options)
+        return 0
     plain = [row for row in load_rows(RESULTS) if row.comparable]
     page = with_table(PAGE, markdown(short_table(plain, RESULTS / "yardsticks")))
     every, file = tables(RESULTS), RESULTS / "tables.md"
-    if "--check" in arguments:
+    if "--check" in words:
         return int(page != PAGE.read_text() or every != file.read_text())
     PAGE.write_text(page)
     file.write_text(every)

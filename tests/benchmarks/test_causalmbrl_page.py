@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from interverse.benchmarks.causalmbrl.yardsticks import (
-    UNCHANGED,
-    write_yardsticks,
-    yardstick_values,
-)
 from interverse.benchmarks.tidy import pivot
 from interverse.fit.settings import budget
 from interverse.models.checkpoint import read_json
 from tools import causalmbrl_page
-from tools.causalmbrl_page import ResultRow, beside, load_rows
+from tools.causalmbrl_page import (
+    UNCHANGED,
+    ResultRow,
+    beside,
+    load_rows,
+    write_yardsticks,
+    yardstick_values,
+)
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "causalmbrl"

@@ -1,4 +1,4 @@
-"""Figures 6, 7, 8, 10, 12 and 13, each drawn from what is on disk; and bars of the tables."""
+"""Figures 6, 7, 8, 10 and 13, each drawn from what is on disk; and bars of the tables."""
 
 from __future__ import annotations
 
@@ -32,12 +32,11 @@ def write_figures(
     for number in (6, 7, 10):
         drawn[f"figure-{number}"] = sweep_figure(settings, number)
     drawn["figure-8"] = change_figure(settings)
-    drawn["figure-12"] = slot_figure(settings)
     drawn["figure-13"] = seed_figure(settings)
     names = []
     for name, figure in drawn.items():
         if figure is not None:
-            suffix = "png" if name in ("figure-8", "figure-12") else "svg"
+            suffix = "png" if name == "figure-8" else "svg"
             style.save(figure, settings.out / f"{name}.{suffix}")
             names.append(f"{name}.{suffix}")
     return names
@@ -216,45 +215,6 @@ def change_figure(settings: TripletSettings) -> Any:
             panel.grid(visible=False)
             panel.set_title(f"weight {value:g}", fontsize=9)
         figure.supxlabel("feature; blocks between the lines", fontsize=9)
-        return figure
-
-    return drawn()
-
-
-def slot_figure(settings: TripletSettings) -> Any:
-    """Returns Figure 12: pairs, drawn again, and the slot of each pixel."""
-    from interverse.reports.plots import style
-
-    path = settings.out / "work" / "slots" / "pictures.npz"
-    if not path.exists():
-        return None
-    file = read_npz(path)
-    images, again, segments = file["images"], file["again"], file["segments"]
-
-    @style.styled
-    def drawn() -> Any:
-        pairs = len(images) // 2
-        figure = style.new_figure(1.35 * pairs + 0.4, 8.2)
-        axes = figure.subplots(pairs, 6, squeeze=False)
-        titles = ("before", "after", "drawn again", "", "slots", "")
-        for row in range(pairs):
-            shown = [
-                *(images[2 * row + i] for i in (0, 1)),
-                *(again[2 * row + i] for i in (0, 1)),
-                *(segments[2 * row + i] for i in (0, 1)),
-            ]
-            for place, (panel, picture) in enumerate(zip(axes[row], shown, strict=True)):
-                panel.imshow(
-                    picture,
-                    **(
-                        {"cmap": "tab20", "vmin": 0, "vmax": 19, "interpolation": "nearest"}
-                        if place > 3
-                        else {}
-                    ),
-                )
-                panel.set_axis_off()
-                if row == 0:
-                    panel.set_title(titles[place], fontsize=9)
         return figure
 
     return drawn()

@@ -16,7 +16,6 @@ from interverse.benchmarks.causaltriplet.compare import compare
 from interverse.benchmarks.causaltriplet.materials import TripletMaterials
 from interverse.benchmarks.causaltriplet.pages import write_pages
 from interverse.benchmarks.causaltriplet.settings import TripletSettings
-from interverse.benchmarks.causaltriplet.slot_pictures import slot_pictures
 from interverse.benchmarks.causaltriplet.variants import (
     TripletVariant,
     answers_file,
@@ -229,9 +228,8 @@ class _TripletWork:
         if not (folder / FILE).exists():
             with self.clock.timed(f"slots pretrained, {how.steps} steps"):
                 images = _at(pairs, sizes.resolution)
-                model, history = train_slots(images, how, listeners=[self._say_progress])
+                _, history = train_slots(images, how, listeners=[self._say_progress])
             write_json(folder / "slots.json", {"how": how.record(), "history": history})
-            slot_pictures(model, pairs, self.settings.out)
         return folder / FILE
 
     def _say_progress(self, row: Mapping[str, Any]) -> None:

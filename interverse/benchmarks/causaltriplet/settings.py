@@ -127,7 +127,7 @@ class TripletSettings:
     table: tuple[int, ...] = (2,)
     """2: regularisers on crops. 3: object-centric encoders on scenes. 4: pretrained encoders."""
     figures: tuple[int, ...] = ()
-    """Sweeps and pictures to make too: 6, 7, 8, 10, 12, 13. They train more models."""
+    """Sweeps and pictures to make too: 6, 7, 8, 10, 13. They train more models."""
     budget: BudgetName = "reduced"
     """full: the published sizes, for a GPU. reduced: 64 px, 15 epochs, 3 seeds. smoke: tiny."""
     source: Source = "code"

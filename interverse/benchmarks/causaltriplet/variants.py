@@ -36,7 +36,6 @@ FIGURES = {
     7: "weight of the sparsity regulariser",
     8: "change of features by group of actions",
     10: "least mask value",
-    12: "slots: pictures drawn again",
     13: "group matching by seed",
 }
 _FIELDS = {6: ("vanilla", "independence"), 7: ("vanilla", "sparsity"), 10: ("vanilla", "min_mask")}
@@ -138,8 +137,6 @@ def wanted(
             yield from (sweep_variant(figure, value) for value in sweeps[figure])
         elif figure == 8:
             yield from (sweep_variant(7, value) for value in sweeps[7])
-        elif figure == 12:
-            yield table_variant(3, "slot-match", "systematic")
         else:
             yield from seed_variants().values()
 
