@@ -218,6 +218,27 @@ def test_a_module_of_fifteen_lines_is_scored_and_left_as_it_was():
     assert len(scores.rows()) > 20
 
 
+def test_a_model_that_takes_tensors_alone_is_given_tensors():
+    class Tensors:
+        """No module, and no arrays."""
+
+        def encode(self, observations):
+            return observations.flatten(1)[:, ::50].double()
+
+        def rollout(self, latents, actions):
+            return latents.unsqueeze(1).expand(-1, actions.size(1), -1)
+
+    class Arrays(Identity):
+        def encode(self, observations):
+            return observations.reshape(len(observations), -1)[:, ::50].astype(float)
+
+    one, other = (
+        iv.score_world_model(m, "tutorial/slider-v1").to_dict() for m in (Tensors(), Arrays())
+    )
+    assert one["ranking"] == other["ranking"]
+    assert one["in_scene"] == other["in_scene"]
+
+
 def test_only_the_two_methods_are_asked_for():
     asked = set()
 
