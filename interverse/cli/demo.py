@@ -19,6 +19,7 @@ from interverse.cli.json_output import print_json
 from interverse.core.errors import install_line, missing_extra
 from interverse.envs import make
 from interverse.protocols.evaluate import evaluate
+from interverse.reports import palette
 from interverse.reports.page import report
 from interverse.results import Results
 from interverse.rollouts import Episode, counterfactual, rollout
@@ -37,7 +38,6 @@ except ImportError as error:
 
 _SLIDER = "tutorial/slider-v1"
 _MOST_SHOWN = 2  # changed variables under a picture
-_BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#999999"
 
 
 class DemoChange(NamedTuple):
@@ -172,7 +172,7 @@ def _do_section(config: Demo) -> dict[str, Any]:
             axes[row, column].imshow(_square(frame), interpolation="nearest")
             axes[row, column].set_axis_off()
         axes[0, column].set_title(change.world, fontsize=11)
-        axes[1, column].set_title(f"changed:\n{_wrapped(changed)}", fontsize=9, color=_ORANGE)
+        axes[1, column].set_title(f"changed:\n{_wrapped(changed)}", fontsize=9, color=palette.DO)
     absent = [change.world for change in CHANGES if change not in shown]
     left = f" Left out: {', '.join(absent)}; {install_line('control')} adds it." if absent else ""
     return {
@@ -229,7 +229,9 @@ def circling() -> Callable[[NDArray[Any]], NDArray[np.float32]]:
 
 def _paths(twins: dict[str, Episode]) -> Any:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    for (label, episode), colour in zip(twins.items(), (_GREY, _BLUE, _ORANGE), strict=True):
+    for (label, episode), colour in zip(
+        twins.items(), (palette.FACT, palette.TWIN, palette.DO), strict=True
+    ):
         place = episode.values["box/position"]
         left.plot(place[:, 0], place[:, 1], color=colour, label=label, lw=2)
         right.plot(np.linalg.norm(episode.values["box/velocity"], axis=1), color=colour, lw=2)
@@ -289,7 +291,7 @@ def _policies(results: Results, heavy: Episode) -> Any:
             for name in _PROTOCOLS
         ]
         at = np.arange(len(means)) + 0.26 * (place - 1)
-        drawn = bars.bar(at, means, 0.24, label=f"{task}_2", color=(_BLUE, _ORANGE, _GREY)[place])
+        drawn = bars.bar(at, means, 0.24, label=f"{task}_2", color=palette.POLICIES[place])
         bars.bar_label(drawn, fmt="%.2f", fontsize=9)
     bars.set_xticks(
         range(len(_PROTOCOLS)), [f"{n}: {t}" for n, t in _PROTOCOLS.items()], fontsize=11
@@ -348,7 +350,7 @@ def _seen(played: Mapping[str, Episode]) -> Any:
         for axis, step in zip(row, np.linspace(0, len(episode), columns).astype(int), strict=True):
             axis.imshow(episode.observations[step, -3:].transpose(1, 2, 0))
             axis.set_axis_off()
-            axis.set_title(f"decision {step}", fontsize=8, color=_GREY)
+            axis.set_title(f"decision {step}", fontsize=8, color=palette.SOFT)
         told = f"{look}\nreturn {episode.rewards.sum():.0f}"
         row[0].text(-0.12, 0.5, told, transform=row[0].transAxes, ha="right", va="center")
     return figure
@@ -360,7 +362,7 @@ def _model_section(config: Demo) -> dict[str, Any]:
     if importlib.util.find_spec("torch") is None:
         return {"text": _LEFT_OUT, "captions": [], "code": code, "missing": True}
     figure, axis = plt.subplots(figsize=(8, 3.4))
-    for colour, (name, hits) in zip((_GREY, _BLUE), _model_hits(config).items(), strict=True):
+    for colour, (name, hits) in zip(palette.POLICIES, _model_hits(config).items(), strict=False):
         axis.plot(list(hits), list(hits.values()), "o-", color=colour, lw=2, label=name)
     axis.set(xlabel="steps ahead", ylabel="own future told from 199 others, %", ylim=(0, 105))
     axis.legend(frameon=False)
