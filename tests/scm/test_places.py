@@ -13,6 +13,7 @@ from interverse.scm import Binding, Box, Variable, table
 from interverse.scm.store import Store, product
 from interverse.worlds.control.paint import without_covered
 from interverse.worlds.trifinger import variables as trifinger
+from interverse.worlds.trifinger.world import declare_variables
 
 
 def bound(name, *bindings):
@@ -70,7 +71,9 @@ def test_a_second_gravity_of_trifinger_is_refused(monkeypatch):
         gravity = next(v for v in out if v.name == "gravity")
         return [*out, replace(gravity, name="gravity2")]
 
-    monkeypatch.setattr("interverse.worlds.trifinger.world.arena_variables", with_second)
+    world = "interverse.worlds.trifinger.world"
+    monkeypatch.setattr(f"{world}.arena_variables", with_second)
+    monkeypatch.setattr(f"{world}.declare_variables", declare_variables.__wrapped__)  # kept ones
     with pytest.raises(InvalidValueError, match=r"gravity and gravity2 both write opt\.gravity"):
         iv.make("trifinger/pushing-v1")
 

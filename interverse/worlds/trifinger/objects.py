@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -344,9 +343,6 @@ _BLOCK = (
 )
 
 
-_PLACE = ("cartesian_position",)
-
-
 @functools.lru_cache(maxsize=32)  # of hundreds of variables: built once, never changed
 def causal_graph(
     names: tuple[str, ...],
@@ -356,6 +352,7 @@ def causal_graph(
     tip_commands: bool = False,
     edges: tuple[Edge, ...] = (),
     constraints: tuple[Edge, ...] = (),
+    scored: tuple[str, ...] = (),
     rewarded: tuple[str, ...] = (),
 ) -> CausalGraph:
     """Returns the graph over a world's variables.
@@ -367,6 +364,7 @@ def causal_graph(
         tip_commands: whether actions say where fingertips go: joint angles follow from that.
         edges: what the task adds within a moment; they hold in the next one too.
         constraints: pairs of variables that describe one thing.
+        scored: what the fractional success follows from.
         rewarded: what the reward follows from.
     """
     block_names, goal_names = (
@@ -389,7 +387,14 @@ def causal_graph(
             out += [(f"{block}/{turn}_velocity'", f"{block}/{place}'")]
             out += [(f"{block}/{place}", f"{block}/{place}'")]
         out.append((f"{block}/cartesian_position'", f"{block}/cylindrical_position'"))
-    out += [*_score_edges(block_names, goal_names), *edges]
+    stepped = {effect for _, effect in out}
+    for mark in ("", "'"):
+        out.append((f"joint_positions{mark}", f"end_effector_positions{mark}"))
+        out.append(("robot/height", f"end_effector_positions{mark}"))
+        for cause in scored:  # what a step moves counts as the step leaves it
+            moved = cause == "end_effector_positions" or f"{cause}'" in stepped
+            out.append((f"{cause}{mark}" if moved else cause, f"fractional_success{mark}"))
+    out += edges
     twins = [
         (f"{o}/cartesian_position", f"{o}/cylindrical_position")
         for o in (*block_names, *goal_names)
@@ -404,21 +409,3 @@ def _command_edges(*, tip_commands: bool) -> list[Edge]:
     causes = ("robot/commands", wait, *kinematics)
     out = [("joint_positions", "robot/commands"), *((c, "robot/commands'") for c in causes)]
     return [*out, (wait, f"{wait}'"), (period, f"{wait}'")]
-
-
-def _score_edges(blocks: Sequence[str], goals: Sequence[str]) -> list[Edge]:
-    """Returns what fingertips and score follow from, now and in the next moment."""
-    out = []
-    for mark in ("", "'"):
-        out.append((f"joint_positions{mark}", f"end_effector_positions{mark}"))
-        out.append(("robot/height", f"end_effector_positions{mark}"))
-        score = f"fractional_success{mark}"
-        if not blocks:
-            out.append((f"end_effector_positions{mark}", score))
-        for block in blocks:
-            out += [(f"{block}/{q}{mark}", score) for q in ("cartesian_position", "orientation")]
-            out.append((f"{block}/size", score))
-        # Fingertips are points: of their goals, the place alone counts.
-        counted = ("cartesian_position", "orientation", "size") if blocks else _PLACE
-        out += [(f"{goal}/{q}", score) for goal in goals for q in counted]
-    return out

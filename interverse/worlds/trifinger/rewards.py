@@ -54,6 +54,7 @@ class Instant:
         reference_rates: what pick_and_place compares later joint velocities with, (N, 9), rad/s:
             these ones, as the paper says; the original's code keeps those of the reset.
         fraction: the fractional success, (N,).
+        own: values of the variables that the task names as its `own`.
     """
 
     tips: Array
@@ -66,6 +67,7 @@ class Instant:
     torques: Callable[[], Array] = tuple  # none by default
     reference_rates: Array = None
     fraction: Array = None
+    own: Any = None
 
 
 # --- scores --------------------------------------------------------------------------------------

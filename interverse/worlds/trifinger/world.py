@@ -172,6 +172,7 @@ class TriFinger(World):
             tip_commands="end_effector" in options.action_mode,
             edges=tuple(task.edges(scene)),
             constraints=tuple(task.constraints(scene)),
+            scored=task.score_causes(scene),
             rewarded=self._rewarded(),
         )
         low, high = action_bounds(options.action_mode)
@@ -278,7 +279,7 @@ class TriFinger(World):
         changed = changed_keys(rows, before, rows)
         if not (self.options.legacy_unchecked and values.keys() & set(self.task.unchecked)):
             refused = self._editor.infeasible(rows, before, changed) | refused
-        if not _SEEN.isdisjoint(changed):
+        if self.task.own or not _SEEN.isdisjoint(changed):
             self._instant = None
         if not refused:
             store.commit(rows, worlds, changed, before)
@@ -315,6 +316,8 @@ class TriFinger(World):
         rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
         start = rates if self.options.mended_reward else rows[START_RATES]
         now = Instant(tips, rates, place, turn, size, box, goals, self._torques, start)
+        if self.task.own:
+            now = replace(now, own={name: self.read(name) for name in self.task.own})
         return replace(now, fraction=self.task.fraction(now, self.options.score))
 
     def _torques(self) -> Array:
@@ -348,8 +351,7 @@ class TriFinger(World):
         """Returns what the motors are told, (n, 9): the action as it arrives, late or held."""
         rows = self._store.rows
         queue, joints, height, delay, wait, period = (rows[key][where] for key in _COMMAND_KEYS)
-        fresh = self._control.command(actions, joints, queue[:, 0], height)
-        xp = namespace(queue)
+        fresh, xp = self._control.command(actions, joints, queue[:, 0], height), namespace(queue)
         newest = xp.where((wait > 0)[:, None], queue[:, 0], fresh)
         rows[_WAIT][where] = xp.where(wait > 0, wait - 1, period - 1)
         rows[COMMANDS][where] = queue = xp.concat([newest[:, None], queue[:, :-1]], axis=1)

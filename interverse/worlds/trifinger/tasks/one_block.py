@@ -358,6 +358,10 @@ class Reaching(Task):
         """Returns the mean distance, as the original's code does, or the fraction it meant."""
         return now.fraction if corrected_reward else _reached(now)[1]
 
+    def score_causes(self, scene: ArenaScene) -> tuple[str, ...]:
+        """Returns the tips and their goals' places: they are points."""
+        return _DISTANCE
+
     def bonus_causes(self, *, corrected_reward: bool) -> tuple[str, ...]:
         """Returns the fraction, or what the distance follows from."""
         return ("fractional_success",) if corrected_reward else _DISTANCE

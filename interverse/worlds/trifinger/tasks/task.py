@@ -117,6 +117,9 @@ class Task(ABC):
 
     name: ClassVar[str]
     weights: ClassVar[tuple[float, ...]] = ()  # of the dense terms
+    own: ClassVar[
+        tuple[str, ...]
+    ] = ()  # variables one can set that the score sees too, in `Instant.own`
     term_causes: ClassVar[tuple[tuple[str, ...], ...]] = ()  # what each dense term follows from
     fractional_weight: ClassVar[float] = 1.0
     dense: Callable[[Instant, Instant], Sequence[Array]] | None = None  # see `terms`
@@ -255,6 +258,13 @@ class Task(ABC):
     def bonus(self, now: Instant, *, corrected_reward: bool) -> Array:
         """Returns what `fractional_reward_weight` multiplies, (N,)."""
         return now.fraction
+
+    def score_causes(self, scene: ArenaScene) -> tuple[str, ...]:
+        """Returns the variables that the fractional success follows from."""
+        pose = ("cartesian_position", "orientation", "size")
+        blocks = [f"block_{i}/{key}" for i in range(scene.block_count) for key in pose]
+        goals = [f"goal_{i}/{key}" for i in range(scene.goal_count) for key in pose]
+        return (*blocks, *goals, *self.own)
 
     def bonus_causes(self, *, corrected_reward: bool) -> tuple[str, ...]:
         """Returns the variables that `bonus` follows from."""
