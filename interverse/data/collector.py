@@ -44,7 +44,7 @@ HEADER = "collect.json"
 FORMAT = "interverse-collection-1"
 MANIFEST = "shards.jsonl"
 _HASH, _SIGHT = "manifest", ".here"
-_PATTERNS = ("episodes_*.h5", "grid_*.h5", "house_*.h5")  # names of shards
+_PATTERNS = ("grid_*.h5", "house_*.h5")  # names that nothing else in the package writes
 Write = Callable[[Path, Any, Any], Mapping[str, Any]]
 
 
@@ -166,7 +166,9 @@ def collection(
     """
     with locked(folder):
         if (folder / HEADER).exists() and overwrite:
-            for path in (*_files(folder), folder / HEADER, folder / MANIFEST):
+            listed = [folder / shard.file for shard in _manifest(folder)]
+            listed = listed or list(folder.glob("episodes_*.h5"))  # from before the manifest
+            for path in (*listed, *_files(folder), folder / HEADER, folder / MANIFEST):
                 path.unlink(missing_ok=True)
         held = _held(folder, header, grows)
         make_folder(folder)
@@ -185,7 +187,9 @@ class Collection:
 
     def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
         self._folder, self._header = folder, dict(header)
-        self.shards = {s.file: s for s in _manifest(folder) if s.is_whole(folder)}
+        known = list(_manifest(folder))
+        self.shards = {shard.file: shard for shard in known if shard.is_whole(folder)}
+        self._mine = {shard.file for shard in known}  # and what is begun: other files are let be
         if (folder / MANIFEST).exists():  # without a line that a power cut tore
             _write_manifest(folder, self.shards.values())
 
@@ -211,7 +215,13 @@ class Collection:
         run = uuid.uuid4().hex
         write_bytes(self._folder / _SIGHT, run.encode())
         work = _Work(write=write, shared=shared, folder=self._folder.resolve(), run=run)
-        made = run_units(_make, units, work, workers=workers, cluster=cluster)
+
+        def begun() -> Iterator[tuple[str, Any]]:
+            for name, unit in units:
+                self._mine.add(name)
+                yield name, unit
+
+        made = run_units(_make, begun(), work, workers=workers, cluster=cluster)
         with closing(made) as finished:
             for (name, unit), (shard, content) in finished:
                 if content is not None:
@@ -230,9 +240,10 @@ class Collection:
         """
         chosen = {name: self.shards[name] for name in names}
         halves = self._folder.glob(".*.partial*")  # of workers that were not waited for
-        for path in (*_files(self._folder), *halves):
+        begun = (self._folder / name for name in self._mine)
+        for path in {*begun, *_files(self._folder), *halves}:
             if path.name not in chosen:
-                path.unlink()
+                path.unlink(missing_ok=True)
         _write_manifest(self._folder, chosen.values())
         told = {**self._header, **more, _HASH: file_hash(self._folder / MANIFEST)}
         if read_json_object(self._folder / HEADER) != json.loads(json.dumps(told)):
@@ -282,6 +293,10 @@ def file_hash(path: Path) -> str:
 def _held(folder: Path, header: Mapping[str, Any], grows: str) -> dict[str, Any]:
     """Returns the header that is there, empty for none; raises for that of another data set."""
     if not (folder / HEADER).exists():
+        other = next((path.name for path in folder.glob("*_*.h5")), None)
+        if other is not None:  # such as recorded episodes, which would be taken for part of these
+            told = f"{folder} holds {other}, which `interverse collect` did not write"
+            raise InvalidValueError(explain(told, fix="Choose another folder"))
         return {}
     held = read_json_object(folder / HEADER)
     names = {name for name in header if name not in ("version", grows)}

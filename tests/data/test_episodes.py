@@ -12,7 +12,7 @@ from interverse.cli import main
 from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError
 from interverse.data import CollectEpisodes, TwinFolder, collect_episodes, collector
 from interverse.data.episodes import _header
-from interverse.rollouts import Refusal
+from interverse.rollouts import EpisodeFolder, EpisodeWriter, Refusal
 
 WORLD = "tutorial/slider-v1"
 
@@ -132,6 +132,19 @@ def test_more_episodes_go_on_with_a_folder_and_fewer_are_another(tmp_path):
         collect_episodes(config(tmp_path / "grown"))
     collect_episodes(replace(config(tmp_path / "grown"), overwrite=True))
     assert len(TwinFolder(tmp_path / "grown")) == 3
+
+
+def test_what_something_else_recorded_is_let_be(tmp_path):
+    with EpisodeWriter(tmp_path / "recorded") as writer:
+        writer.add(iv.rollout(WORLD, "random", seed=0, max_steps=2))
+    with pytest.raises(InvalidValueError, match="which `interverse collect` did not write"):
+        collect_episodes(replace(config(tmp_path / "recorded"), overwrite=True))
+    assert len(EpisodeFolder(tmp_path / "recorded")) == 1
+    collect_episodes(config(tmp_path / "set"))
+    with EpisodeWriter(tmp_path / "set") as writer:  # goes on with the folder's numbers
+        writer.add(iv.rollout(WORLD, "random", seed=0, max_steps=2))
+    collect_episodes(config(tmp_path / "set"))
+    assert len(EpisodeFolder(tmp_path / "set")) == 4
 
 
 def test_a_policy_whose_files_changed_is_another(tmp_path):
