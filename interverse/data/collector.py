@@ -295,8 +295,8 @@ def _held(folder: Path, header: Mapping[str, Any], grows: str) -> dict[str, Any]
     if not (folder / HEADER).exists():
         other = next((path.name for path in folder.glob("*_*.h5")), None)
         if other is not None:  # such as recorded episodes, which would be taken for part of these
-            told = f"{folder} holds {other}, which `interverse collect` did not write"
-            raise InvalidValueError(explain(told, fix="Choose another folder"))
+            what = f"{folder} holds {other}, which `interverse collect` did not write"
+            raise InvalidValueError(explain(what, fix="Choose another folder"))
         return {}
     held = read_json_object(folder / HEADER)
     names = {name for name in header if name not in ("version", grows)}
