@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -156,11 +157,29 @@ def test_its_policy_plays_in_the_viewer_where_no_scripted_one_can(run):
     session = session_of(View(id=str(run)))
     viewer = server.Viewer(session, port=None)
     try:
-        assert viewer._page.episode._policies == ["random", str(run / "policy")]
+        known = {"random": "random", f"{run.name}/policy": str(run / "policy")}
+        assert viewer._page.episode._policies == known, "a page shows no folder of the machine"
         session.step()
         assert session.steps == 1
     finally:
         viewer.close()
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("world", "option", "policy"),
+    [
+        ("trifinger/pushing-v1", (), "pushing_2"),
+        ("trifinger/pushing-v1", ("skip_frame=10",), "random"),
+        ("tutorial/slider-v1", (), "random"),
+    ],
+)
+def test_a_world_opens_with_the_policy_of_the_package(world, option, policy):
+    pytest.importorskip("torch")
+    session = session_of(View(id=world, option=option))
+    try:
+        assert Path(session.policy).name == policy
+    finally:
         session.close()
 
 

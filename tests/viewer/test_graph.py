@@ -12,7 +12,8 @@ from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Variable, table
 from interverse.scm.graph import now
 from interverse.viewer.cause_panel import curve_svg
-from interverse.viewer.graph import GraphMarks, graph_svg, lights_of
+from interverse.viewer.graph import GraphMarks, by_object, graph_svg, lights_of
+from interverse.viewer.solids import _outside
 
 WORLDS = ("blocks/unobserved-3-v1", "chemistry/full-v1", "rooms/multi-v1", "trifinger/pushing-v1")
 
@@ -107,3 +108,32 @@ def test_the_curve_has_a_line_for_each_number_of_fact_and_ghost():
     assert heights == sorted(heights, reverse=True)  # up is down in SVG
     lonely = ElementTree.fromstring(curve_svg("x", [{"x": np.array(np.nan)}], (), at=0))
     assert len(list(lonely.iter("polyline"))) == 1
+
+
+def test_many_variables_are_drawn_by_their_objects():
+    env = make("trifinger/pushing-v1")
+    marks = GraphMarks(
+        chosen="block_0/mass",
+        lights={"block_0/mass": "do", "block_0/size": "follows", "floor/color": "refused"},
+        differing=frozenset({"goal_0/size"}),
+    )
+    graph, things, folded = by_object(env.graph, env.variables, marks)
+    assert set(graph.nodes) >= set(things) >= {"gravity", "block_0", "finger_2", "goal_0"}
+    assert not any("/" in name for name in things)
+    assert len(things) < 25
+    assert folded.lights == {"block_0": "do", "floor": "refused"}
+    assert (folded.chosen, folded.differing) == ("block_0", {"goal_0"})
+    assert "block_0" in graph_svg(graph, things, folded, whole=True)
+    env.close()
+
+
+def test_the_near_wall_of_a_bowl_is_seen_through():
+    env = make("trifinger/pushing-v1")
+    env.reset(seed=0)
+    hollow = [
+        shape.name
+        for shape in env.unwrapped.world.shapes(0)
+        if shape.mesh is not None and _outside(shape.mesh.vertices, shape.mesh.faces) is not None
+    ]
+    assert hollow == ["geom/stage"]
+    env.close()
