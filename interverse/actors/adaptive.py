@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, final
+from typing import Annotated, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, between, check_some, drawable
-from interverse.core.errors import check_number, check_whole
+from interverse.core.errors import check_number
+from interverse.core.type_checks import Share, number, validated, whole
 from interverse.scm.variable import SpaceName, Variable
 from interverse.worlds.world import Index
 
 
 @final
 @dataclass(slots=True, kw_only=True)
+@validated
 class Adaptive(Actor):
     """Draws from a share of the space that grows and shrinks with success.
 
@@ -27,23 +29,19 @@ class Adaptive(Actor):
     patterns: tuple[str, ...]
     space: SpaceName | None = None
     """The region to draw from; None takes the curriculum's, A by default."""
-    raise_at: float = 0.8
+    raise_at: Share = 0.8
     """Mean success above which the range grows."""
     lower_at: float = 0.3
     """Mean success below which it shrinks."""
-    step: float = 0.05
+    step: Annotated[float, number(most=1.0, above=True)] = 0.05
     """By how much of the space it grows or shrinks."""
-    window: int = 50
+    window: Annotated[int, whole(10**9)] = 50
     """Episodes whose mean success decides; raise it when the range flutters."""
-    share: float = 0.0
+    share: Share = 0.0
     """The present share of the space, 0 to 1."""
     _recent: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        check_whole(self.window, "window", 10**9)
-        check_number(self.step, "step", most=1.0, above=True)
-        check_number(self.share, "share", most=1.0)
-        check_number(self.raise_at, "raise_at", most=1.0)
         check_number(self.lower_at, "lower_at", most=self.raise_at)
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:

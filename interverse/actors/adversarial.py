@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Annotated, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, check_some, drawable
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import validated, whole
 from interverse.scm.variable import SpaceName, Variable
 
 Critic = Callable[[Moment, Assignment], NDArray[np.float64]]
@@ -18,18 +19,16 @@ Critic = Callable[[Moment, Assignment], NDArray[np.float64]]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class Adversarial(Actor):
     """Draws k times and keeps, per world, the draw with the lowest expected score."""
 
     patterns: tuple[str, ...]
     critic: Critic
     """Expected score of each world under a draw, (n,): a value function, a regression, a rule."""
-    draws: int = 8
+    draws: Annotated[int, whole(10**9)] = 8
     space: SpaceName | None = None
     """The region to draw from; None takes the curriculum's, A by default."""
-
-    def __post_init__(self) -> None:
-        check_whole(self.draws, "draws", 10**9)
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a pattern names nothing to draw."""

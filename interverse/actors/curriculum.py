@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,14 @@ from interverse.core.errors import (
     InvalidValueError,
     RefusedStartsWarning,
     UnknownNameError,
-    check_name,
     check_whole,
     explain,
     unknown,
 )
 from interverse.core.rng import Noise
-from interverse.core.type_checks import check_types
+from interverse.core.type_checks import check_types, validated, whole
 from interverse.envs.driver import Driver
-from interverse.scm.variable import SPACE_NAMES, SpaceName
+from interverse.scm.variable import SpaceName
 from interverse.worlds.world import Index
 
 FOREVER = 10**9
@@ -36,14 +35,15 @@ _ATTEMPTS = 6  # one draw and five further ones on refusal, as in CausalWorld
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class Stage:
     """When an actor acts: episodes first..last, every `period`-th, before action `step`."""
 
     actor: Actor
-    first: int = 0
+    first: Annotated[int, whole(FOREVER, least=0)] = 0
     last: int = FOREVER
-    period: int = 1
-    step: int = 0
+    period: Annotated[int, whole(FOREVER)] = 1
+    step: Annotated[int, whole(FOREVER, least=0)] = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.actor, Actor):
@@ -53,10 +53,7 @@ class Stage:
         if is_dataclass(self.actor) and type(self.actor).__module__.startswith("interverse."):
             named = {item.name: getattr(self.actor, item.name) for item in fields(self.actor)}
             check_types(type(self.actor), named)
-        check_whole(self.first, "first", FOREVER, least=0)
         check_whole(self.last, "last", FOREVER, least=self.first)
-        check_whole(self.period, "period", FOREVER)
-        check_whole(self.step, "step", FOREVER, least=0)
 
     def active(self, episodes: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Returns in which worlds it acts now."""
@@ -81,6 +78,7 @@ class Response:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class Curriculum:
     """Stages in order; later ones win where two set the same variable.
 
@@ -96,9 +94,6 @@ class Curriculum:
     environment made with `space="B"`."""
 
     def __post_init__(self) -> None:
-        check_name("start", self.start, ("per_episode", "cumulative"))
-        if self.space is not None:
-            check_name("space", self.space, SPACE_NAMES)
         if not all(isinstance(stage, Stage) for stage in self.stages):
             raise InvalidValueError(
                 explain(f"stages is {self.stages!r}", allowed="a tuple of Stage(actor=...)")

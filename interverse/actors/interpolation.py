@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Annotated, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, between, check_some, matching
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import validated, whole
 from interverse.scm.space import Space
 from interverse.scm.variable import SpaceName, Variable, lookup
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class Interpolation(Actor):
     """Sets variables on the way from their defaults to a target, by episode number.
 
@@ -26,13 +28,10 @@ class Interpolation(Actor):
     may_idle: ClassVar[bool] = True  # the way begins at the defaults
     target: Mapping[str, Any]
     """Where variables end, by name or pattern; where two match, the later one holds."""
-    episodes: int = 100
+    episodes: Annotated[int, whole(10**9)] = 100
     """After how many episodes the target is reached."""
     space: SpaceName | None = None
     """The region that target and way lie in; None takes the curriculum's, A by default."""
-
-    def __post_init__(self) -> None:
-        check_whole(self.episodes, "episodes", 10**9)
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
         """Raises if a target names no variable or lies outside its domain or the space."""

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import MISSING, dataclass, fields
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 import tyro
@@ -87,14 +87,14 @@ def document(env: Any) -> dict[str, Any]:
 
 def option_rows(kind: type[Any]) -> list[dict[str, Any]]:
     """Returns name, type, default and documentation of each option."""
-    docs = field_docs(kind)
+    docs, hints = field_docs(kind), get_type_hints(kind)
     rows = []
     for item in fields(kind):
         default = item.default if item.default is not MISSING else {}
         rows.append(
             {
                 "name": item.name,
-                "type": str(item.type),
+                "type": inspect.formatannotation(hints[item.name]),
                 "default": default
                 if isinstance(default, str | int | float | None)
                 else str(default),

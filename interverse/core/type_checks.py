@@ -1,19 +1,39 @@
-"""Checks of values against the types that a dataclass or a function declares for them."""
+"""Checks of values against the types and bounds that a dataclass or a function declares."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import FunctionType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
-from interverse.core.errors import InterverseError, InvalidValueError, check_name, explain
+from interverse.core.errors import (
+    InterverseError,
+    InvalidValueError,
+    check_name,
+    check_number,
+    check_whole,
+    explain,
+)
+from interverse.core.rng import check_seed
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -34,6 +54,113 @@ _WORDS: dict[Any, str] = {
     type(None): "None",
 }
 _PLAIN: dict[Any, Any] = {bool: bool | np.bool_, int: Integral, float: Real}
+
+
+_Kind = TypeVar("_Kind", bound=type)
+Check = Callable[..., object]  # of a value and the `name=` it goes by; raises, or all is well
+
+
+def whole(most: int, *, least: int = 1) -> Check:
+    """Returns the bound of a field: a whole number from `least` to `most`."""
+    return partial(check_whole, most=most, least=least)
+
+
+def number(
+    least: float = 0.0, most: float = math.inf, *, above: bool = False, below: bool = False
+) -> Check:
+    """Returns the bound of a field: a number from `least` to `most`, or `above`, `below` them."""
+    return partial(check_number, least=least, most=most, above=above, below=below)
+
+
+def one_of(names: Collection[Any]) -> Check:
+    """Returns the bound of a field: one of these names."""
+    return lambda value, name: check_name(name, value, names)
+
+
+def named(words: str, check: Check) -> Check:
+    """Returns a bound whose error calls the value by other words than its field's name."""
+    return lambda value, name: check(value, name=words)
+
+
+Seed = Annotated[int, check_seed]
+Share = Annotated[float, number(most=1.0)]
+Positive = Annotated[float, number(above=True)]
+
+
+def validated(kind: _Kind) -> _Kind:
+    """Returns a class whose dataclass checks its fields' bounds; it stands below `@dataclass`.
+
+    A bound is a function of (value, name=...) in `Annotated`; a `Literal` is one as it is. Bounds
+    of parts (`tuple[Annotated[...], ...]`) hold for every part, and None passes where it is
+    declared. First come the bounds and rules of the base class, then the own bounds, then the own
+    `__post_init__`, which is left with rules that concern several fields.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... @validated
+    ... class Options:
+    ...     share: Share = 1.0
+    ...     layers: tuple[Annotated[int, whole(100)], ...] = ()
+    >>> Options(share=2)
+    Traceback (most recent call last):
+    interverse.core.errors.InvalidValueError: share is 2. Allowed: a number from 0 to 1.
+    """
+    rules = vars(kind).get("__post_init__")
+    inherited = next(
+        (vars(k)["__post_init__"] for k in kind.__mro__[1:] if "__post_init__" in vars(k)), None
+    )
+
+    @functools.cache  # names are looked up when the first one is made, not at import
+    def bounds() -> list[tuple[str, list[Check]]]:
+        hints = get_type_hints(kind, include_extras=True)
+        return [
+            (name, checks)
+            for name in inspect.get_annotations(kind)
+            if (checks := list(_bounds(hints[name])))
+        ]
+
+    def __post_init__(self: Any) -> None:
+        if inherited is not None:
+            inherited(self)
+        for name, checks in bounds():
+            for check in checks:
+                check(getattr(self, name), name=name)
+        if rules is not None:
+            rules(self)
+
+    kind.__post_init__ = __post_init__  # type: ignore[attr-defined]
+    return kind
+
+
+def _bounds(hint: Any) -> Iterator[Check]:
+    """Yields the checks that a type hint asks for."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        own = [part for part in hint.__metadata__ if isinstance(part, FunctionType | partial)]
+        optional = type(None) in get_args(parts[0])
+        yield from map(_unless_none, own) if optional else own
+        if not own:
+            yield from _bounds(parts[0])
+    elif origin is Literal:
+        yield one_of(parts)
+    elif origin in (Union, UnionType):
+        several = [part for part in parts if part is not type(None)]
+        if len(several) == 1:
+            yield from map(_unless_none, _bounds(several[0]))
+    elif origin is tuple and parts[-1] is ...:
+        yield from map(_of_each, _bounds(parts[0]))
+
+
+def _unless_none(check: Check) -> Check:
+    return lambda value, name: None if value is None else check(value, name=name)
+
+
+def _of_each(check: Check) -> Check:
+    def each(values: Any, name: str) -> None:
+        for value in values:
+            check(value, name=name)
+
+    return each
 
 
 def check_types(kind: Callable[..., Any], given: Mapping[str, Any]) -> None:
@@ -59,9 +186,6 @@ def check_type(name: str, value: object, declared: Any) -> None:
     """Raises if a value is of another type than is declared for its name."""
     if not _fits(value, declared):
         raise InvalidValueError(explain(f"{name} is {value!r}", allowed=_in_words(declared)))
-
-
-_Kind = TypeVar("_Kind", bound=type)
 
 
 def blames_fields(kind: _Kind) -> _Kind:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, final
 
 import gymnasium as gym
 import numpy as np
@@ -24,14 +24,13 @@ from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
     check_name,
-    check_whole,
     explain,
     unknown,
 )
 from interverse.core.rng import Noise
-from interverse.core.type_checks import check_types
+from interverse.core.type_checks import check_types, validated, whole
 from interverse.scm.graph import CausalGraph
-from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
+from interverse.scm.variable import SpaceName, Variable
 
 if TYPE_CHECKING:
     from interverse.sim.engine import Engine
@@ -47,11 +46,18 @@ Observation = Any  # an array (N, ...) or a dict of them
 Scenario = Callable[[Mapping[str, NDArray[Any]], np.random.Generator], Iterator[tuple[str, Any]]]
 
 NONE_REFUSED: Refusals = {}
-_MOST_STEPS, _MOST_THREADS = 10_000_000, 4096
 _DEVICES = ("cpu", "torch", "cuda", "warp")
 
 
+def check_device_name(device: str, name: str = "device") -> None:
+    """Raises for what is no device's name; whether there is such a device is seen later."""
+    kind, colon, number = str(device).partition(":")
+    if kind not in _DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
+        raise UnknownNameError(unknown(name, device, (*_DEVICES, "cuda:N")))
+
+
 @dataclass(frozen=True, kw_only=True)
+@validated
 class WorldOptions:
     """Options every world takes; a world adds its own fields in a subclass."""
 
@@ -59,29 +65,17 @@ class WorldOptions:
     """The region that checked interventions must lie in: A, B or their hull A_B."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Other default values by variable: the world as if it had been declared that way."""
-    device: str = "cpu"
+    device: Annotated[str, check_device_name] = "cpu"
     """Where arrays live: "cpu" (NumPy), "torch" (Torch on the CPU), "cuda", or "warp" (MuJoCo Warp
     on the CPU: slow, for tests of what a GPU will do)."""
-    threads: int = 0
+    threads: Annotated[int, whole(4096, least=0)] = 0
     """Threads of the simulator; 0 takes every core. It never changes a result."""
-    max_steps: int | None = None
+    max_steps: Annotated[int | None, whole(10_000_000)] = None
     """Steps until truncation; None takes the world's own length."""
 
     def __post_init__(self) -> None:
         if isinstance(self.defaults, Mapping):  # what the caller does with its own later is no edit
             object.__setattr__(self, "defaults", copy.deepcopy(dict(self.defaults)))
-        check_name("space", self.space, SPACE_NAMES)
-        check_device_name(self.device)
-        if self.max_steps is not None:
-            check_whole(self.max_steps, "max_steps", _MOST_STEPS)
-        check_whole(self.threads, "threads", _MOST_THREADS, least=0)
-
-
-def check_device_name(device: str) -> None:
-    """Raises for what is no device's name; whether there is such a device is seen later."""
-    kind, colon, number = str(device).partition(":")
-    if kind not in _DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
-        raise UnknownNameError(unknown("device", device, (*_DEVICES, "cuda:N")))
 
 
 OptionsT = TypeVar("OptionsT", bound=WorldOptions)

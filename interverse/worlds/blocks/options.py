@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Annotated, Literal, final
 
-from interverse.core.errors import (
-    UnknownNameError,
-    check_name,
-    check_whole,
-    unknown,
-)
-from interverse.core.rng import check_seed
+from interverse.core.errors import check_name, check_whole
+from interverse.core.type_checks import Seed, validated, whole
 from interverse.worlds.grid import CELLS
 from interverse.worlds.palette import QUALITATIVE, SEQUENTIAL
 from interverse.worlds.world import WorldOptions
@@ -45,6 +40,7 @@ _COLORMAPS = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class BlocksOptions(WorldOptions):
     """Options of a world of blocks."""
 
@@ -60,26 +56,21 @@ class BlocksOptions(WorldOptions):
     """Colours: Blues, Reds, Greens (observed) or Sets, Pastels; None takes Blues or Sets."""
     plain: bool = False
     """The form without a target: four moves a block (no stay), and every reward is 0."""
-    target_steps: int = 10
+    target_steps: Annotated[int, whole(10_000, least=0)] = 10
     """How many random actions lead from the start to the target."""
-    palette_seed: int = 0
+    palette_seed: Seed = 0
     """Which new colours a FewShot mode adds: the same seed, the same colours in every episode."""
     legacy: bool = False
     """As the original had it. ZeroShotShape: intensities may cross, so that they no longer order
     the weights. FewShot: new colours come last among the blocks, whatever their weight."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        check_name("setting", self.setting, MODES)
-        if self.mode not in MODES[self.setting]:
-            fix = f"These are the modes of setting {self.setting!r}"
-            raise UnknownNameError(unknown("mode", self.mode, MODES[self.setting], fix=fix))
-        if self.cmap is not None and self.cmap not in _COLORMAPS[self.setting]:
-            fix = f"These are the colours of setting {self.setting!r}"
-            raise UnknownNameError(unknown("cmap", self.cmap, _COLORMAPS[self.setting], fix=fix))
+        fix = f"of setting {self.setting!r}"
+        check_name("mode", self.mode, MODES[self.setting], fix=f"These are the modes {fix}")
+        if self.cmap is not None:
+            colors = _COLORMAPS[self.setting]
+            check_name("cmap", self.cmap, colors, fix=f"These are the colours {fix}")
         check_whole(self.objects, "objects", self.most_objects)
-        check_whole(self.target_steps, "target_steps", 10_000, least=0)
-        check_seed(self.palette_seed, name="palette_seed")
 
     @property
     def observed(self) -> bool:

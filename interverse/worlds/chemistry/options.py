@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, final
+from typing import Annotated, Any, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
-from interverse.core.rng import Noise, check_seed
+from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.rng import Noise
+from interverse.core.type_checks import Seed, number, one_of, validated, whole
 from interverse.worlds import palette
 from interverse.worlds.chemistry import graphs, original
-from interverse.worlds.chemistry.cpt import FAMILIES, CptSizes, Family
+from interverse.worlds.chemistry.cpt import CptSizes, Family
 from interverse.worlds.chemistry.dynamics import DIRECTIONS
 from interverse.worlds.chemistry.screening import LEAST_EFFECT
 from interverse.worlds.grid import CELLS
@@ -67,12 +68,13 @@ _FORMS: dict[str, _Form] = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class ChemistryOptions(WorldOptions):
     """Options of a world of chemistry. None takes what the mode brings."""
 
-    objects: int = 5
+    objects: Annotated[int, whole(CELLS)] = 5
     """How many objects, at most one per cell."""
-    colors: int = 5
+    colors: Annotated[int, whole(256, least=2)] = 5
     """How many colours an object can have."""
     graph: str | tuple[tuple[int, ...], ...] | None = None
     """A family (chain, collider, full, tree, jungle, bidiag, fork, confounder, random; a suffix as
@@ -85,13 +87,13 @@ class ChemistryOptions(WorldOptions):
     """static: every object has its own cell. dynamic: distinct cells are drawn each episode."""
     cmap: str | None = None
     """Where the colours come from: Sets, Pastels, Set3, Pastel2, Primary, Blues, Reds, Greens."""
-    skewness: str | None = None
+    skewness: Annotated[str | None, one_of(SKEWNESS)] = None
     """A named level of weights, gain and bias instead of giving the three; see `SKEWNESS`."""
     weights: Family | None = None
     """How layers are drawn: orthogonal, or uniform in [-gain, gain]."""
-    gain: float | None = None
+    gain: Annotated[float | None, number(most=LARGEST_SCALE)] = None
     """Scale of the layers (`cpt/gain`). Larger: chances nearer to 0 and 1."""
-    bias: float | None = None
+    bias: Annotated[float | None, number(most=LARGEST_SCALE)] = None
     """Half-width of the uniform biases (`cpt/bias`)."""
     cpt: Mechanism = "network"
     """network: chances come from the networks, and graph, gain and bias can be edited. table: every
@@ -100,13 +102,13 @@ class ChemistryOptions(WorldOptions):
     cpt_file: str | Path | None = None
     """A file that the original saved (`graph` and `mlp0`, `mlp1`, ...; needs interverse[torch]):
     the world has its graph and its networks instead of drawn ones."""
-    hidden: int | None = None
+    hidden: Annotated[int | None, whole(4096)] = None
     """Hidden units a network; None takes 4 objects, in plain and moving 4 objects x colors."""
-    graph_seed: int = 0
+    graph_seed: Seed = 0
     """Which random graph, and which random delays."""
-    cpt_seed: int = 0
+    cpt_seed: Seed = 0
     """Which networks: the same seed, the same chances in every episode, world and process."""
-    least_effect: float | None = None
+    least_effect: Annotated[float | None, number(most=1.0)] = None
     """The least effect of every edge of the graph: an object's network is drawn again until all its
     parents reach it (see `screening`). None asks for 0.2 where weights, gain and bias are one of
     the `SKEWNESS` levels, as every mode's own are, and takes every first draw elsewhere; 0 takes
@@ -117,9 +119,9 @@ class ChemistryOptions(WorldOptions):
     observed: tuple[int, ...] | None = None
     """The objects that are drawn, in `state` and scored; the others are hidden confounders. They
     can still be painted and read as variables. None observes all."""
-    target_steps: int = _TARGET_STEPS
+    target_steps: Annotated[int, whole(10_000, least=0)] = _TARGET_STEPS
     """How many random interventions lead from the start to the target."""
-    delay: int | None = None
+    delay: Annotated[int | None, whole(LONGEST_DELAY)] = None
     """Steps until an effect stands (delayed only); None draws 1 + Poisson(3) for each edge."""
     legacy: bool = False
     """As the original had it. Colours: intensities are jittered, so that some palettes differ.
@@ -127,16 +129,6 @@ class ChemistryOptions(WorldOptions):
     an intervention on its object; fades pending in the target's making go on in the world."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        check_whole(self.objects, "objects", CELLS)
-        check_whole(self.colors, "colors", 256, least=2)
-        check_name("mode", self.mode, _FORMS)
-        _check_name("movement", self.movement, ("static", "dynamic"))
-        _check_name("skewness", self.skewness, SKEWNESS)
-        check_name("cpt", self.cpt, ("network", "table"))
-        _check_name("weights", self.weights, FAMILIES)
-        for name in ("graph_seed", "cpt_seed"):
-            check_seed(getattr(self, name), name=name)
         self._check_numbers()
         self._check_mode()
         self._check_mechanisms()
@@ -150,12 +142,6 @@ class ChemistryOptions(WorldOptions):
         self._check_graph_seed()
 
     def _check_numbers(self) -> None:
-        for name in ("gain", "bias"):
-            value = getattr(self, name)
-            if value is not None and not _is_scale(value):
-                raise InvalidValueError(
-                    explain(f"{name} is {value!r}", allowed=f"a number from 0 to {LARGEST_SCALE}")
-                )
         if self.skewness is not None:
             also = [n for n in ("weights", "gain", "bias") if getattr(self, n) is not None]
             if also:
@@ -165,10 +151,6 @@ class ChemistryOptions(WorldOptions):
                         fix="Give the named level, or the three numbers behind it",
                     )
                 )
-        if self.least_effect is not None and not _is_chance(self.least_effect):
-            raise InvalidValueError(
-                explain(f"least_effect is {self.least_effect!r}", allowed="a number from 0 to 1")
-            )
         if self.least_effect and self.meta:
             raise InvalidValueError(
                 explain(
@@ -176,9 +158,6 @@ class ChemistryOptions(WorldOptions):
                     fix="Leave one out: networks drawn each episode are not screened",
                 )
             )
-        if self.hidden is not None:
-            check_whole(self.hidden, "hidden", 4096)
-        check_whole(self.target_steps, "target_steps", 10_000, least=0)
 
     def _check_mechanisms(self) -> None:
         for name, given in (("cpt", self.cpt != "network"), ("cpt_file", self.cpt_file)):
@@ -210,10 +189,8 @@ class ChemistryOptions(WorldOptions):
             )
 
     def _check_mode(self) -> None:
-        if self.delay is not None:
-            check_whole(self.delay, "delay", LONGEST_DELAY)
-            if self.mode != "delayed":
-                raise _needs_mode("delay", self.delay, "delayed", self.mode)
+        if self.delay is not None and self.mode != "delayed":
+            raise _needs_mode("delay", self.delay, "delayed", self.mode)
         if not self.has_target and self.target_steps != _TARGET_STEPS:
             raise _needs_mode("target_steps", self.target_steps, "rl or delayed", self.mode)
         if self.mode == "moving" and self.colors > len(DIRECTIONS):
@@ -296,21 +273,6 @@ class ChemistryOptions(WorldOptions):
         if not self.has_target and self.objects in graphs.HARD_WIRED:
             return graphs.adjacency_of(graphs.HARD_WIRED[self.objects], self.objects)
         return None
-
-
-def _check_name(option: str, value: object, names: Any) -> None:
-    if value is not None:
-        check_name(option, value, names)
-
-
-def _is_scale(value: object) -> bool:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and 0.0 <= value <= LARGEST_SCALE  # type: ignore[operator] # a NaN is not
-
-
-def _is_chance(value: object) -> bool:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and 0.0 <= value <= 1.0  # type: ignore[operator]
 
 
 def _needs_mode(name: str, value: object, wanted: str, mode: str) -> InvalidValueError:
