@@ -16,28 +16,30 @@ from interverse.core.registry import Entry, Registry, lazy_names
 if TYPE_CHECKING:
     from interverse.agents.cem import CEM, Planner, run_planner
 
-_SAC_AUG = "interverse.agents.pixel.sac_aug:SacAug"
+_SAC_AUG = "interverse.agents.pixel.views:SacAug"
 _PICTURES = ("pictures",)
 
 AGENTS = Registry(
     "algorithm",
     {
-        "curl": Entry("interverse.agents.pixel.curl:Curl", {}, ("pictures", "cropped")),
-        "dbc": Entry("interverse.agents.pixel.dbc:Dbc", {}, _PICTURES),
-        "drq": Entry("interverse.agents.pixel.drq:Drq", {}, _PICTURES),
-        "drq_v2": Entry("interverse.agents.pixel.drq_v2:DrqV2", {}, _PICTURES),
+        "curl": Entry("interverse.agents.pixel.auxiliary:Curl", {}, ("pictures", "cropped")),
+        "dbc": Entry("interverse.agents.pixel.auxiliary:Dbc", {}, _PICTURES),
+        "drq": Entry("interverse.agents.pixel.views:Drq", {}, _PICTURES),
+        "drq_v2": Entry("interverse.agents.pixel.views:DrqV2", {}, _PICTURES),
         "ppo": Entry("interverse.agents.batch.ppo:DevicePpo", {}, ("batch",)),
-        "rad": Entry("interverse.agents.pixel.rad:Rad", {}, ("pictures", "cropped")),
+        "rad": Entry("interverse.agents.pixel.views:Rad", {}, ("pictures", "cropped")),
         "sac": Entry("stable_baselines3:SAC", {}, ("states",)),
-        "sac_ae": Entry("interverse.agents.pixel.sac_ae:SacAe", {}, _PICTURES),
+        "sac_ae": Entry("interverse.agents.pixel.auxiliary:SacAe", {}, _PICTURES),
         "sac_aug": Entry(_SAC_AUG, {"augmentation": "drq"}, _PICTURES),
         "sac_cj_aug": Entry(_SAC_AUG, {"augmentation": "color_jitter+drq"}, _PICTURES),
         "sac_nr_aug": Entry(_SAC_AUG, {"augmentation": "network_randomization+drq"}, _PICTURES),
-        "sac_pixels": Entry("interverse.agents.pixel.sac:PixelSac", {}, _PICTURES),
+        "sac_pixels": Entry("interverse.agents.pixel.views:PixelSac", {}, _PICTURES),
         "sb3_ppo": Entry("stable_baselines3:PPO", {}, ("states",)),
-        "sgqn": Entry("interverse.agents.pixel.sgqn:Sgqn", {}, ("pictures", "authored")),
-        "soda": Entry("interverse.agents.pixel.soda:Soda", {}, ("pictures", "authored", "cropped")),
-        "svea": Entry("interverse.agents.pixel.svea:Svea", {}, ("pictures", "authored")),
+        "sgqn": Entry("interverse.agents.pixel.auxiliary:Sgqn", {}, ("pictures", "authored")),
+        "soda": Entry(
+            "interverse.agents.pixel.auxiliary:Soda", {}, ("pictures", "authored", "cropped")
+        ),
+        "svea": Entry("interverse.agents.pixel.views:Svea", {}, ("pictures", "authored")),
         "td3": Entry("stable_baselines3:TD3", {}, ("states",)),
         "tdmpc2": Entry("interverse.agents.pixel.tdmpc2:TdMpc2", {}, _PICTURES),
     },

@@ -17,7 +17,7 @@ from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.run import PixelRun
-from interverse.agents.pixel.sac_aug import SacAug
+from interverse.agents.pixel.views import SacAug
 from interverse.bench.measure import WALL, Row, best_seconds
 from interverse.envs import make
 from interverse.models.steps import Precision, autocast, check_device, matmul_precision

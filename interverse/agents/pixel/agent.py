@@ -1,30 +1,32 @@
 """The base of every pixel agent: networks, optimisers, acting, the policy's step, its state.
 
-An agent's own file holds its `update`, which ends with `learn` or `follow` where it is a soft
-actor-critic.
+A soft actor-critic says how it sees pictures and what else it learns from: see `views` and
+`auxiliary`.
 """
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
-from interverse.agents.pixel.geometry import centre_crop, random_crop
+from interverse.agents.pixel.augment import augmentation, centre_crop, random_crop
 from interverse.agents.pixel.half import WideAdam
-from interverse.agents.pixel.networks import PixelSizes
+from interverse.agents.pixel.networks import PixelSizes, SoftNetworks
 from interverse.agents.pixel.presets import PixelHyper
-from interverse.agents.pixel.soft import SoftNetworks, actor_loss, critic_loss, temperature_loss
 from interverse.core.errors import FileFormatError, explain
 
 Actions: TypeAlias = Callable[[], NDArray[np.float32]]
+Pair: TypeAlias = tuple[Tensor, Tensor]  # the values of both critics, (N, 1) each
 
 
 class PixelBatch(NamedTuple):
@@ -154,10 +156,6 @@ class PixelLearner(ABC):
     def compile(self) -> None:
         """Has Torch compile what is worth it."""
 
-    def crop(self, pictures: Tensor) -> Tensor:
-        """Returns a random part of each picture, of the size that the encoder reads."""
-        return random_crop(pictures, self.sizes.pictures[1], self.generator)
-
     def noise(self, count: int) -> Tensor:
         """Returns standard normal numbers for `count` actions."""
         shape = (count, self.sizes.actions)
@@ -168,7 +166,8 @@ class PixelLearner(ABC):
         on_gpu = self.device.type == "cuda"
         settings = {"fused": True, "capturable": on_gpu, **more}
         kind = WideAdam if on_gpu else torch.optim.Adam
-        return kind(list(_parameters(parts)), lr=rate, **settings)
+        held = [[one] if isinstance(one, Tensor) else one.parameters() for one in parts]
+        return kind(list(itertools.chain(*held)), lr=rate, **settings)
 
     def state(self) -> dict[str, Tensor]:
         """Returns everything a checkpoint needs, by name."""
@@ -204,21 +203,28 @@ class PixelLearner(ABC):
 
 
 class Agent(PixelLearner):
-    """A soft actor-critic on pictures. Subclasses are final and write their update out.
+    """A soft actor-critic on pictures; its optimiser `critic` trains the encoder too.
 
-    Its optimiser `critic` trains the encoder too.
+    Attributes:
+        view: what the critics see of a picture: all of it, a random crop of the size that the
+            encoder reads, or the picture shifted by up to four pixels, its border repeated.
+        own_trunk: whether the actor shares the convolutions only.
+        squash: whether features pass tanh.
+        whole: whether whole kernels start orthogonal, or their centres alone.
     """
 
     networks: SoftNetworks
-    own_trunk: ClassVar[bool] = False  # whether the actor shares the convolutions only
-    squash: ClassVar[bool] = True  # whether features pass tanh
-    whole: ClassVar[bool] = False  # whether whole kernels start orthogonal, or their centres alone
+    view: ClassVar[Literal["plain", "crop", "shift"]] = "plain"
+    own_trunk: ClassVar[bool] = False
+    squash: ClassVar[bool] = True
+    whole: ClassVar[bool] = False
 
     def _start(self, seed: int) -> None:
         hyper = self.hyper
         kind = {"own_trunk": self.own_trunk, "squash": self.squash, "whole": self.whole}
         networks = SoftNetworks(self.sizes, seed, alpha=hyper.alpha, **kind)
         self.networks = networks.to(self.device)
+        self._shift = augmentation("drq_no_noise")
         acting = [part for part in (networks.actor, networks.actor_trunk) if part is not None]
         self.optimisers = {
             "critic": self.adam(networks.critics, rate=hyper.critic_rate),
@@ -234,18 +240,39 @@ class Agent(PixelLearner):
     def _build(self, generator: torch.Generator) -> None:
         """Adds what only this kind of agent has: modules drawn from `generator`, optimisers."""
 
+    def see(self, pictures: Tensor) -> Tensor:
+        """Returns pictures as the critics see them, drawn anew by every call."""
+        if self.view == "crop":
+            return random_crop(pictures, self.sizes.pictures[1], self.generator)
+        return (
+            self._shift(pictures, generator=self.generator)[0] if self.view == "shift" else pictures
+        )
+
+    def update(self, batch: PixelBatch) -> dict[str, Tensor]:
+        """Learns from a batch, o and o' seen apart."""
+        target = self.target(batch, self.see(batch.successors))
+        return self.learn(target, batch.actions, self.see(batch.observations))
+
     def target(self, batch: PixelBatch, *successors: Tensor) -> Tensor:
         """Returns reward plus discounted soft value; a time limit is no end."""
         value = self.networks.soft_value(self.noise(len(batch.rewards)), *successors)
         return batch.rewards + self.hyper.discount * (1.0 - batch.ends) * value
 
-    def learn(self, pictures: Tensor, actions: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Moves critics and encoder towards the target, then `follow`."""
-        flat = self.networks.encoder.convolve(pictures)
-        features = self.networks.encoder.trunk(flat)
-        loss = critic_loss(self.networks.critics(features, actions), target)
+    def learn(self, target: Tensor, actions: Tensor, *views: Tensor) -> dict[str, Tensor]:
+        """Moves critics and encoder by all views of the observations; the first one is followed."""
+        nets, count = self.networks, len(actions)
+        flat = nets.encoder.convolve(*views)
+        features = nets.encoder.trunk(flat)
+        values = nets.critics(features, actions.repeat(len(views), 1))
+        loss, told = self._judged(values, target, count)
         descend(self.optimisers["critic"], loss)
-        return {"critic": loss.detach()} | self.follow(features, flat if self.own_trunk else None)
+        losses = {name: part.detach() for name, part in told.items()}
+        return losses | self.follow(features[:count], flat[:count] if self.own_trunk else None)
+
+    def _judged(self, values: Pair, target: Tensor, count: int) -> tuple[Tensor, dict[str, Tensor]]:
+        """Returns the loss of the values of all views, `count` rows each, and its parts by name."""
+        loss = critic_loss(values, target.repeat(len(values[0]) // count, 1))
+        return loss, {"critic": loss}
 
     def follow(self, features: Tensor, maps: Tensor | None = None) -> dict[str, Tensor]:
         """Counts the update; at every second one moves actor, temperature and targets.
@@ -262,17 +289,16 @@ class Agent(PixelLearner):
         read = features if maps is None else nets.acting(maps)
         choice = nets.actor(read, self.noise(len(features)))
         value = torch.minimum(*nets.critics(features, choice.actions))
-        loss = actor_loss(choice, value, nets.log_alpha.exp())
-        descend(self.optimisers["actor"], loss)
-        cooling = temperature_loss(choice, nets.log_alpha, -float(self.sizes.actions))
-        descend(self.optimisers["alpha"], cooling)
+        actor = (nets.log_alpha.exp().detach() * choice.log_density - value).mean()
+        descend(self.optimisers["actor"], actor)
+        excess = -choice.log_density.detach() + float(self.sizes.actions)  # of entropy
+        descend(self.optimisers["alpha"], (nets.log_alpha.exp() * excess).mean())
         track(nets.target_critics, nets.critics, self.hyper.critic_tau)
         track(nets.target_encoder, nets.encoder, self.hyper.encoder_tau)
-        entropy = -choice.log_density.mean()
         return {
-            "actor": loss.detach(),
+            "actor": actor.detach(),
             "alpha": nets.log_alpha.detach().exp(),
-            "entropy": entropy.detach(),
+            "entropy": -choice.log_density.mean().detach(),
         }
 
     def _decide(self, seen: Tensor, fresh: NDArray[np.bool_], explore: bool) -> Tensor:
@@ -340,12 +366,10 @@ def track(target: nn.Module, online: nn.Module, tau: float) -> None:
     torch._foreach_lerp_(list(target.parameters()), list(online.parameters()), tau)
 
 
-def _parameters(parts: Iterable[nn.Module | Tensor]) -> Iterable[Tensor]:
-    for part in parts:
-        if isinstance(part, nn.Module):
-            yield from part.parameters()
-        else:
-            yield part
+def critic_loss(values: Pair, target: Tensor) -> Tensor:
+    """Returns half the mean squared error of each critic, summed."""
+    one, other = (0.5 * functional.mse_loss(value, target) for value in values)
+    return one + other
 
 
 def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -25,7 +25,7 @@ from interverse.agents.pixel.agent import (
     sent,
     track,
 )
-from interverse.agents.pixel.geometry import PadCrop
+from interverse.agents.pixel.augment import PadCrop
 from interverse.agents.pixel.graphed import GraphedCall
 from interverse.core.errors import InvalidValueError, check_number, explain
 from interverse.rollouts.plan_model import PlanModel, PlanNoise, PlanOptions, PlanSizes
@@ -109,7 +109,7 @@ class TdMpc2(PixelLearner):
         model = PlanModel(shape, self.options, hyper.discount, dice)
         self.networks = PlanNetworks(model).to(self.device)
         self.returns = self.options.horizon
-        self._shift = PadCrop(pad=self.options.pad, noise=False)
+        self._shift = PadCrop(pad=self.options.pad)
         heads = (model.dynamics, model.rewards, model.values)
         self.optimisers["model"] = self.adam(*heads, rate=hyper.critic_rate)
         encoder = {"params": list(model.encoder.parameters()), "lr": hyper.encoder_rate}

@@ -10,9 +10,14 @@ import torch
 from scipy import ndimage, signal
 
 from interverse.agents.pixel import AUGMENTATIONS
-from interverse.agents.pixel.augment import _fused, augmentation, own_code
-from interverse.agents.pixel.geometry import centre_crop, random_crop
-from interverse.agents.pixel.recolor import shifted_sum
+from interverse.agents.pixel.augment import (
+    _fused,
+    augmentation,
+    centre_crop,
+    own_code,
+    random_crop,
+    shifted_sum,
+)
 from interverse.bench import BENCHMARKS
 from interverse.bench.augment import augment, on_cpu
 from interverse.core.errors import InvalidValueError, UnknownNameError
@@ -221,7 +226,7 @@ def test_jitter_is_contrast_and_hsv(first):
     (part,) = augmentation("color_jitter").parts
     factors = [torch.tensor([value]) for value in (1.3, 0.7, 1.25, 0.2)]
     drawn = (*factors, torch.tensor([[first]]))
-    made = part.alter(given, drawn, None)[0].numpy()
+    made = part._alter(given, drawn, None)[0].numpy()
 
     def contrast(rgb):
         mean = rgb.mean(axis=(1, 2), keepdims=True)
@@ -307,7 +312,7 @@ def test_the_fused_filters_are_those_of_each_sample():
     frames = given.view(-1, 3, 20, 20) / 255.0
     padded = torch.nn.functional.pad(frames, [1] * 4, mode="replicate")
     fused = torch.sigmoid(shifted_sum(padded, filters.repeat_interleave(3, dim=0))) * 255.0
-    made = part.alter(given, (filters,), None)
+    made = part._alter(given, (filters,), None)
     assert torch.allclose(fused.view(given.shape), made, atol=1e-2)
 
 

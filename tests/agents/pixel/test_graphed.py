@@ -11,7 +11,7 @@ from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.replay import PixelMoment, Replay
-from interverse.agents.pixel.sac_aug import SacAug
+from interverse.agents.pixel.views import SacAug
 from interverse.bench.pixels import decision
 
 SIZES = PixelSizes(pictures=(9, 32), actions=2, filters=4, layers=2, features=8, hidden=16)
@@ -84,7 +84,6 @@ def test_a_decision_is_measured_with_acting_and_drawing(tmp_path, runs):
     few = {"decisions": 8, "actors": 1, "batch": 8, "warm_up": 8}
     taken = decision(str(tmp_path), "cpu", hidden=16, runs=runs, **few, **tiny)
     assert 0.0 < taken < 60_000.0
-    assert len(list(tmp_path.iterdir())) == runs
 
 
 @pytest.mark.gpu

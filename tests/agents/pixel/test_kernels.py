@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from interverse.agents.pixel.geometry import PadCrop
+from interverse.agents.pixel.augment import PadCrop
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is imported
@@ -32,7 +32,7 @@ def test_crops_are_the_plain_crops_and_the_rest_as_it_is(kernels):
     pictures = torch.randint(0, 256, (5, 12, 12, 12), generator=draw, dtype=torch.uint8)[:, 3:]
     numbers = torch.rand(2, 5, generator=draw)
     found = kernels.crops(pictures, numbers, None, 5, 3)
-    moved = PadCrop(noise=False).whole(pictures, numbers, None)
+    moved = PadCrop().whole(pictures, numbers, None)
     wanted = torch.cat([moved, pictures[3:]]) / 255.0
     assert found.is_contiguous(memory_format=torch.channels_last)
     assert torch.allclose(found[:, :9].float(), wanted, atol=2**-7)

@@ -12,8 +12,8 @@ import torch
 from torch.nn import functional
 
 from interverse.agents.pixel.agent import PixelBatch
+from interverse.agents.pixel.augment import PadCrop
 from interverse.agents.pixel.config import PixelTrain, plan
-from interverse.agents.pixel.geometry import PadCrop
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.presets import PixelHyper, preset
 from interverse.agents.pixel.tdmpc2 import TdMpc2, TdMpc2Options
@@ -135,7 +135,7 @@ def by_hand(net, batch, draws):
     """Returns the model's loss by parts, the prior's, and the new scale."""
     frames = batch.observations
     stacks = torch.cat([frames[:, 3 * t : 3 * t + 9] for t in range(STEPS + 1)])
-    (shifted,) = PadCrop(pad=3, noise=False)(stacks, generator=draws)
+    (shifted,) = PadCrop(pad=3)(stacks, generator=draws)
     seen = shifted.view(STEPS + 1, COUNT, 9, 12, 12)
     acts = batch.actions.double().view(COUNT, STEPS, ACTIONS)
     noise, two = torch.randn((STEPS, COUNT, ACTIONS), generator=draws), pair(draws)

@@ -18,8 +18,8 @@ from safetensors.numpy import load_file
 
 from interverse.agents import tagged
 from interverse.agents.pixel import run as run_module
+from interverse.agents.pixel.augment import centre_crop
 from interverse.agents.pixel.config import PixelTrain, plan
-from interverse.agents.pixel.geometry import centre_crop
 from interverse.agents.pixel.presets import (
     PixelHyper,
     own_options,
