@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 from interverse.art import pictures
-from interverse.art.pictures import procedural
 from interverse.art.pictures.video import bounce
-from interverse.art.textures import resize, statistics
+from interverse.art.textures import resize
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
+from tools.painters import statistics
 
 # Measured on the original's photographs: luminance, contrast, saturation, red, green, blue, beta.
 PHOTOGRAPHS = {
@@ -85,27 +85,17 @@ def test_the_whole_set_has_the_photographs_statistics(name):
     assert (spread < 1.2 * np.array(SPREADS[name])).all()
 
 
-def test_a_number_means_the_same_bits_in_another_process():
-    code = (
-        "import hashlib;from interverse.art.pictures.procedural import paint;"
-        "print(hashlib.sha256(paint('backgrounds',9).tobytes()+paint('floors',201).tobytes())"
-        ".hexdigest())"
-    )
-    script = [sys.executable, "-c", code]
-    first = subprocess.run(script, capture_output=True, text=True, check=True).stdout
-    import hashlib
-
-    own = procedural.paint("backgrounds", 9).tobytes() + procedural.paint("floors", 201).tobytes()
-    assert first.strip() == hashlib.sha256(own).hexdigest()
+@pytest.mark.slow
+def test_the_files_hold_what_the_painters_paint():
+    script = Path(__file__).parents[2] / "tools" / "paint_pictures.py"
+    subprocess.run([sys.executable, script, "--check"], check=True)
 
 
 @pytest.mark.parametrize("name", ["floors", "backgrounds"])
 def test_recorded_mean_colours_are_the_pictures(name):
     for index in range(3, SETS[name].count, 29):
         mean = SETS[name].picture(index, 256).mean(axis=(0, 1)) / 255
-        assert SETS[name].mean_color(index) == pytest.approx(tuple(mean), abs=0.6 / 255), (
-            "a painter changed: raise its version in catalogue.py, run tools/measure_pictures.py"
-        )
+        assert SETS[name].mean_color(index) == pytest.approx(tuple(mean), abs=1.2 / 255)
 
 
 def test_other_sizes_show_the_same_picture():

@@ -16,6 +16,7 @@ from interverse.art import textures
 from interverse.art.textures import BlobShape
 from interverse.art.textures.cache import cache_folder, cached, is_cached
 from interverse.core.errors import InvalidValueError
+from tools.painters import measure
 
 SIZE = 128
 
@@ -155,7 +156,7 @@ def test_match_reaches_luminance_contrast_and_saturation(rng):
         np.clip(0.5 + 0.2 * textures.spectral(rng, SIZE, 2.0), 0, 1),
         [(0.2, 0.1, 0), (0.9, 0.7, 0.4)],
     )
-    out = textures.statistics(textures.quantise(textures.match(image, 0.4, 0.11, 0.5)))
+    out = measure.statistics(textures.quantise(measure.match(image, 0.4, 0.11, 0.5)))
     assert out.luminance == pytest.approx(0.4, abs=0.01)
     assert out.contrast == pytest.approx(0.11, abs=0.01)
     assert out.saturation == pytest.approx(0.5, abs=0.03)
@@ -163,7 +164,7 @@ def test_match_reaches_luminance_contrast_and_saturation(rng):
 
 def test_statistics_agree_with_other_tools(rng):
     image = rng.integers(0, 256, (16, 16, 3)).astype(np.uint8)
-    found = textures.statistics(image)
+    found = measure.statistics(image)
     grey = np.asarray(Image.fromarray(image).convert("L")) / 255
     assert found.luminance == pytest.approx(grey.mean(), abs=0.003)
     assert found.contrast == pytest.approx(grey.std(), abs=0.003)
@@ -176,8 +177,8 @@ def test_statistics_agree_with_other_tools(rng):
 @pytest.mark.parametrize("wraps", [True, False])
 def test_respectrum_moves_the_slope(rng, wraps):
     grey = 0.5 + 0.1 * textures.spectral(rng, SIZE, 1.6)
-    out = textures.respectrum(np.repeat(grey[..., None], 3, axis=2), 2.2, wraps=wraps)
-    assert textures.statistics(textures.quantise(out)).beta == pytest.approx(2.2, abs=0.15)
+    out = measure.respectrum(np.repeat(grey[..., None], 3, axis=2), 2.2, wraps=wraps)
+    assert measure.statistics(textures.quantise(out)).beta == pytest.approx(2.2, abs=0.15)
 
 
 def test_resize_agrees_with_pillow(rng):

@@ -10,8 +10,14 @@ from interverse.art.pictures.difficulty import (
     difficulty,
 )
 from interverse.art.pictures.folder import Folder, folder, folder_state, images
-from interverse.art.pictures.held_out import HELD_OUT_KINDS, Shelf, shelf
-from interverse.art.pictures.procedural import Procedural, procedural_backgrounds, procedural_floors
+from interverse.art.pictures.procedural import (
+    HELD_OUT_KINDS,
+    Procedural,
+    Shelf,
+    procedural_backgrounds,
+    procedural_floors,
+    shelf,
+)
 from interverse.art.pictures.sets import Picture, PictureSet, Videos
 from interverse.art.pictures.video import (
     Drifting,

@@ -1,30 +1,66 @@
-"""Painted floors and backgrounds: a number gives a kind and a seed, and those the pixels.
+"""Painted floors and backgrounds by number, and which of them are held out from training.
 
-A picture is painted at one size and other sizes are resized from it, so a number means the same
-picture at every size. Painted ones are kept in memory and on disk (`sim/textures/cache.py`).
+`tools/paint_pictures.py` paints them from a kind and a seed and packs them into the files beside
+this module. A number means the same picture at every size: others are resized from the stored one.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import io
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, final
 
-from interverse.art.pictures.catalogue import BACKGROUNDS, FLOORS, PictureKind
-from interverse.art.pictures.means import MEANS
-from interverse.art.pictures.sets import Picture, check_index, check_size
-from interverse.art.pictures.targets import finish
-from interverse.art.textures import quantise
-from interverse.art.textures.cache import cached
-from interverse.art.textures.resize import resize
-from interverse.core.rng import generator
+import numpy as np
 
-VERSION = 1  # of what all kinds share; a kind has its own in the catalogue
+from interverse.art.pictures.sets import Picture, PictureSet, check_index, check_size
+from interverse.art.textures.resize import resize
+from interverse.core.errors import missing_extra
+
+VERSION = 2  # of the files
 PAINTED = 256  # pixels a side
+FILES = Path(__file__).parent
+MEANS = "means.txt"  # mean colours by number, so that they are known without the pictures
 _IN_MEMORY = 128
 
-_KINDS: dict[str, tuple[PictureKind, ...]] = {"backgrounds": BACKGROUNDS, "floors": FLOORS}
+# Floors keep the original's proportions (grass 117, sand 68, brick 55, concrete 55, frozen ground
+# 24, ... of 383) with room made for rock, boards and tiles, which it lacks.
+_KINDS: dict[str, dict[str, int]] = {
+    "backgrounds": {
+        "mountains": 24,
+        "forest": 20,
+        "lake": 14,
+        "coast": 12,
+        "field": 12,
+        "desert": 10,
+        "clouds": 8,
+        "sunset": 8,
+        "city": 6,
+        "night": 6,
+        "interior": 4,
+        "road": 4,
+    },
+    "floors": {
+        "grass": 100,
+        "sand": 58,
+        "brick": 48,
+        "concrete": 48,
+        "frozen": 24,
+        "stony_grass": 18,
+        "rock": 16,
+        "leaves": 14,
+        "moss": 12,
+        "soil": 12,
+        "tile": 12,
+        "wood": 12,
+        "lichen": 10,
+    },
+}
+HELD_OUT_KINDS = ("leaves", "lichen", "moss", "tile", "city", "interior", "night")
+_EVERY_PAINTED, _EVERY_OWN = 4, 3  # of kinds trained with, and of a user's folder, B has one in
 
 
 @final
@@ -37,13 +73,12 @@ class Procedural:
     @property
     def count(self) -> int:
         """How many there are."""
-        return sum(kind.count for kind in _KINDS[self.name])
+        return sum(_KINDS[self.name].values())
 
     @property
     def digest(self) -> str:
         """Name, version and table of the set in one word."""
-        table = [_row(kind) for kind in _KINDS[self.name]]
-        text = repr((self.name, VERSION, PAINTED, table))
+        text = repr((self.name, VERSION, PAINTED, list(_KINDS[self.name].items())))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def kind(self, index: int) -> str:
@@ -52,15 +87,15 @@ class Procedural:
         >>> procedural_floors().kind(0), procedural_backgrounds().kind(0)
         ('grass', 'mountains')
         """
-        return _find(self.name, check_index(index, self.count, "index"))[0].name
+        own = shelf(self)
+        return own.kind_names[own.kinds[check_index(index, self.count, "index")]]
 
     def picture(self, index: int, size: int) -> Picture:
         """Returns a picture, (size, size, 3), that cannot be written to."""
-        index = check_index(index, self.count, "index")
-        return _picture(self.name, index, check_size(size))
+        return _picture(self.name, check_index(index, self.count, "index"), check_size(size))
 
     def mean_color(self, index: int) -> tuple[float, float, float]:
-        """Returns a picture's mean red, green and blue, 0..1, to 1 / 255; it paints nothing."""
+        """Returns a picture's mean red, green and blue, 0..1, to 1 / 255; it reads no picture."""
         return _means(self.name)[check_index(index, self.count, "index")]
 
 
@@ -82,43 +117,78 @@ def procedural_backgrounds() -> Procedural:
     return Procedural("backgrounds")
 
 
-def paint(name: str, index: int) -> Picture:
-    """Returns a picture painted anew, without looking into any cache."""
-    kind, seed = _find(name, index)
-    rng = generator(seed=seed, name=f"pictures/{name}/{kind.name}/{VERSION}")
-    image = kind.paint(rng, PAINTED)
-    return quantise(finish(rng, image, kind.target, wraps=name == "floors"))
+@final
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A set of pictures by number: those of A, those of B, and the kind of each."""
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    kinds: tuple[int, ...]  # of every picture, a number into `kind_names`
+    kind_names: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """How many pictures there are."""
+        return len(self.kinds)
+
+    def chosen(self, space: str) -> tuple[int, ...]:
+        """Returns the pictures of a space, A, B or both (A_B)."""
+        return {"A": self.a, "B": self.b}.get(space, tuple(range(self.count)))
 
 
-def _row(kind: PictureKind) -> tuple[str | int, ...]:
-    """Returns what tells a kind from another; the first version is not named."""
-    return (kind.name, kind.count, *((kind.version,) if kind.version > 1 else ()))
+@functools.lru_cache(maxsize=16)
+def shelf(pictures: PictureSet) -> Shelf:
+    """Returns how a set of pictures is divided into those to train with (A) and those held out (B).
+
+    Of painted pictures, B holds every fourth of the kinds that are trained with and all of
+    `HELD_OUT_KINDS`; of a user's folder, every third. A is the rest, with the default surface,
+    which has no picture.
+
+    >>> floors = shelf(Procedural("floors"))
+    >>> floors.count, len(floors.a), len(floors.b)
+    (384, 253, 131)
+    """
+    numbers = range(pictures.count)
+    names: tuple[str, ...] = ("picture",)
+    kinds = (0,) * pictures.count
+    if not isinstance(pictures, Procedural):
+        held = tuple(numbers[_EVERY_OWN - 1 :: _EVERY_OWN])
+        held = held or tuple(numbers[1:])  # of two pictures the second; of one none
+    else:
+        names = tuple(_KINDS[pictures.name])
+        counts = _KINDS[pictures.name].values()
+        numbered = [(kind, i) for kind, count in enumerate(counts) for i in range(count)]
+        held = tuple(
+            number
+            for number, (kind, i) in enumerate(numbered)
+            if i % _EVERY_PAINTED == _EVERY_PAINTED - 1 or names[kind] in HELD_OUT_KINDS
+        )
+        kinds = tuple(kind for kind, _ in numbered)
+    return Shelf(tuple(i for i in numbers if i not in {*held}), held, kinds, names)
 
 
-def _find(name: str, index: int) -> tuple[PictureKind, int]:
-    """Returns a picture's kind and its number within the kind, which is its seed."""
-    for kind in _KINDS[name]:
-        if index < kind.count:
-            return kind, index
-        index -= kind.count
-    raise IndexError(index)
+@functools.cache
+def _file(name: str) -> zipfile.ZipFile:
+    """Returns a set's file, held in memory so that processes and threads may share it."""
+    return zipfile.ZipFile(io.BytesIO((FILES / f"{name}.zip").read_bytes()))
 
 
 @functools.lru_cache(maxsize=_IN_MEMORY)
 def _picture(name: str, index: int, size: int) -> Picture:
-    kind, _ = _find(name, index)
-    place = f"{name}-{VERSION}/{index:04d}-{kind.name}-{kind.version}-{size}"
-    if size == PAINTED:
-        return cached(place, lambda: paint(name, index))
-    return cached(
-        place, lambda: resize(_picture(name, index, PAINTED), size, wraps=name == "floors")
-    )
+    if size != PAINTED:
+        picture = resize(_picture(name, index, PAINTED), size, wraps=name == "floors")
+    else:
+        try:
+            from PIL import Image
+        except ImportError as error:
+            raise missing_extra("Pillow", "control") from error
+        picture = np.array(Image.open(io.BytesIO(_file(name).read(f"{index}.webp"))), np.uint8)
+    picture.setflags(write=False)
+    return picture
 
 
 @functools.cache
 def _means(name: str) -> tuple[tuple[float, float, float], ...]:
-    words = MEANS[name].split()
-    return tuple(
-        (int(word[:2], 16) / 255, int(word[2:4], 16) / 255, int(word[4:], 16) / 255)
-        for word in words
-    )
+    rows = (bytes.fromhex(word) for word in _file(name).read(MEANS).decode().split())
+    return tuple((red / 255, green / 255, blue / 255) for red, green, blue in rows)

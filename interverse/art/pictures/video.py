@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from interverse.art.pictures.folder import ImageFile, image_file, images_in, joined
-from interverse.art.pictures.procedural import PAINTED, VERSION, Procedural, procedural_backgrounds
+from interverse.art.pictures.procedural import PAINTED, Procedural, procedural_backgrounds
 from interverse.art.pictures.sets import Picture, Videos, check_index, check_size
 from interverse.art.textures import quantise, smoothstep, spectral
 from interverse.art.textures.resize import resize
@@ -178,7 +178,7 @@ def _frame(file: ImageFile, size: int) -> Picture:
 @functools.lru_cache(maxsize=256)
 def _speeds(video: int) -> tuple[float, float]:
     """Returns how far landscape and clouds move in a step, in pictures."""
-    rng = generator(seed=video, name=f"pictures/drift/{VERSION}")
+    rng = generator(seed=video, name="pictures/drift/1")
     way = 1 if rng.random() < 0.5 else -1
     return way * rng.uniform(0.001, 0.004), way * rng.uniform(0.006, 0.015)
 
@@ -186,7 +186,7 @@ def _speeds(video: int) -> tuple[float, float]:
 @functools.lru_cache(maxsize=64)
 def _veil(video: int, size: int) -> np.ndarray:
     """Returns how much of the clouds covers each pixel, (size, size) in 0..256, dense on top."""
-    rng = generator(seed=video, name=f"pictures/veil/{VERSION}")
+    rng = generator(seed=video, name="pictures/veil/1")
     field = smoothstep(spectral(rng, PAINTED, 2.6, stretch=(1.0, 2.0)), 0.2, 2.0)
     height = np.linspace(1.0, 0.0, PAINTED)[:, None]
     veil = quantise(0.75 * field * smoothstep(height, 0.45, 0.8))

@@ -1,4 +1,4 @@
-"""Pictures at another size: exact area means downwards, straight lines upwards."""
+"""Pictures in 256 levels, and at another size: area means downwards, straight lines upwards."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ def resize(image: NDArray[np.uint8], size: int, *, wraps: bool = True) -> NDArra
     rows = along(image.astype(np.float64), size, wraps)
     both = along(np.swapaxes(rows, 0, 1), size, wraps)
     return (np.swapaxes(both, 0, 1) + 0.5).astype(np.uint8)
+
+
+def quantise(image: FloatArray) -> NDArray[np.uint8]:
+    """Returns the picture in 256 levels.
+
+    >>> quantise(np.array([[[0.0, 0.5, 1.2]]])).tolist()
+    [[[0, 128, 255]]]
+    """
+    return (np.clip(image, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
 
 
 def _means(values: FloatArray, size: int, wraps: bool) -> FloatArray:

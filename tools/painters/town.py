@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.pictures import built
-from interverse.art.pictures.canvas import blend, ground, lay, mirror, places
-from interverse.art.pictures.skies import DARK, DAWN, DAY, DUSK, HAZE, SkyColors, sky
 from interverse.art.textures import mix, palette, smoothstep, spectral
 from interverse.art.textures.fields import Colour, FloatArray
+
+from . import built
+from .canvas import blend, ground, lay, mirror, places
+from .skies import DARK, DAWN, DAY, DUSK, HAZE, SkyColors, sky
 
 _TILE = 128
 _WALLS: tuple[Colour, ...] = (

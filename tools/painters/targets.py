@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.art.textures import balance, match, respectrum
 from interverse.art.textures.fields import Colour, FloatArray
+
+from .measure import balance, match, respectrum
 
 _FARTHEST = 1.8  # deviations from the mean at which a draw is cut off
 

@@ -11,25 +11,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.art.pictures import built, earth, land, plants, skies, targets, town, water, woods
-from interverse.art.pictures.targets import Target
 from interverse.art.textures.fields import FloatArray
+
+from . import built, earth, land, plants, skies, targets, town, water, woods
+from .targets import Target
 
 Painter = Callable[[np.random.Generator, int], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
 class PictureKind:
-    """One kind of picture: what paints it, how many there are, what its photos look like.
-
-    A change of any pixel of a kind needs its next version: the cache keeps pictures by it.
-    """
+    """One kind of picture: what paints it, how many there are, what its photos look like."""
 
     name: str
     count: int
     paint: Painter
     target: Target
-    version: int = 1
 
 
 FLOORS: tuple[PictureKind, ...] = (
@@ -57,8 +54,8 @@ BACKGROUNDS: tuple[PictureKind, ...] = (
     PictureKind("desert", 10, land.desert, targets.DESERT),
     PictureKind("clouds", 8, skies.clouds, targets.CLOUDS),
     PictureKind("sunset", 8, skies.sunset, targets.SUNSET),
-    PictureKind("city", 6, town.city, targets.TOWN, version=2),
+    PictureKind("city", 6, town.city, targets.TOWN),
     PictureKind("night", 6, skies.night, targets.NIGHT),
-    PictureKind("interior", 4, town.interior, targets.TOWN, version=2),
+    PictureKind("interior", 4, town.interior, targets.TOWN),
     PictureKind("road", 4, land.road, targets.OPEN),
 )

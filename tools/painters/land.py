@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.pictures import earth, plants
-from interverse.art.pictures.canvas import below, blend, ground, hazed, lay, over, places, ridge
-from interverse.art.pictures.skies import (
+from interverse.art.textures import mix, palette, relief, smoothstep, spectral, turbulence
+from interverse.art.textures.fields import Colour, FloatArray
+
+from . import earth, plants
+from .canvas import below, blend, ground, hazed, lay, over, places, ridge
+from .skies import (
     DAWN,
     DAY,
     DUSK,
@@ -16,8 +19,6 @@ from interverse.art.pictures.skies import (
     sky,
     sun,
 )
-from interverse.art.textures import mix, palette, relief, smoothstep, spectral, turbulence
-from interverse.art.textures.fields import Colour, FloatArray
 
 _TILE = 128  # pixels of a floor that is spread in perspective
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.art.pictures.canvas import lay, over, places, ridge
 from interverse.art.textures import mix, palette, smoothstep, spectral
 from interverse.art.textures.fields import Colour, FloatArray
+
+from .canvas import lay, over, places, ridge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.pictures import plants
-from interverse.art.pictures.canvas import below, blend, ground, hazed, lay, over, places, ridge
-from interverse.art.pictures.skies import DAY, HAZE, SkyColors, random_sky_colors, sky
 from interverse.art.textures import mix, palette, relief, smoothstep, spectral
 from interverse.art.textures.fields import Colour, FloatArray
+
+from . import plants
+from .canvas import below, blend, ground, hazed, lay, over, places, ridge
+from .skies import DAY, HAZE, SkyColors, random_sky_colors, sky
 
 _TILE = 128
 _GREENS: tuple[tuple[Colour, Colour], ...] = (

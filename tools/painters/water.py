@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.pictures import earth
-from interverse.art.pictures.canvas import below, ground, lay, mirror, over, places, ridge
-from interverse.art.pictures.land import ranges
-from interverse.art.pictures.skies import SkyColors, random_sky_colors, sky
-from interverse.art.pictures.woods import trees
 from interverse.art.textures import mix, palette, smoothstep, spectral
 from interverse.art.textures.fields import Colour, FloatArray
+
+from . import earth
+from .canvas import below, ground, lay, mirror, over, places, ridge
+from .land import ranges
+from .skies import SkyColors, random_sky_colors, sky
+from .woods import trees
 
 _SEAS: tuple[Colour, ...] = ((0.06, 0.24, 0.34), (0.08, 0.34, 0.38), (0.12, 0.22, 0.30))
 
