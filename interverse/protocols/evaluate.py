@@ -61,8 +61,10 @@ from interverse.rollouts.policy import (
 )
 from interverse.rollouts.policy_files import pack_policy
 from interverse.rollouts.policy_world import (
+    behind_note,
     check_task,
     defaults_note,
+    models_of,
     place_note,
     policy_world,
     task_note,
@@ -156,7 +158,8 @@ def evaluate(
     policy, options = trained.policy, trained.for_tests().with_options(options)
     about, engine, resolved = _check_world(task, options, chosen, policy, measured)
     trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
-    about_policy = (task_note(policy, task), *place, *trained_on, seen_note(policy, tested))
+    seen = seen_note(models_of(policy), tested), behind_note(policy)
+    about_policy = (task_note(policy, task), *place, *trained_on, *seen)
     for note in (*about_policy, *about.get("notes", ())):
         if note:
             Console(stderr=True).print(note, soft_wrap=True, markup=False)

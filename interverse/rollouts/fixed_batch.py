@@ -50,7 +50,14 @@ class FixedBatchPolicy:
     def __call__(self, observations: Any) -> Any:
         """Returns one action per world."""
         with one_thread():
-            actions = to_numpy(self._policy(_rows(observations, self._shown)))
+            told = self._policy(_rows(observations, self._shown))
+        if isinstance(told, tuple):  # as `predict` of Stable-Baselines3 gives a state as well
+            raise ActionError(
+                explain(
+                    "the policy returned a tuple", allowed="actions", fix="Return its first part"
+                )
+            )
+        actions = to_numpy(told)
         # A hand-written policy may read the worlds themselves, and then it acts for those alone.
         check_rows(actions, len(self._shown), len(self._seats))
         return actions[self._seats] if len(actions) == len(self._shown) else actions

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -258,14 +258,15 @@ def space_note(space: str) -> str:
     return f"Trained in space {space}: scores in space B are not those of an unseen space."
 
 
-def seen_note(given: PolicyLike, seeds: Collection[int]) -> str:
-    """Returns the line that says that a model learned from episodes of a test; empty otherwise.
+def seen_note(models: Iterable[Any], seeds: Collection[int]) -> str:
+    """Returns the line that says that models learned from episodes of a test; empty otherwise.
 
     `PPO("MlpPolicy", iv.make(ID), seed=0)` plays the episodes of seed 0, and so does `evaluate`.
     """
-    ask = getattr(getattr(given, "env", None), "get_attr", None)  # an SB3 model's worlds
-    worlds = ask("unwrapped") if callable(ask) else ()
-    seen = [to_numpy(world.driver.seeds) for world in worlds if hasattr(world, "driver")]
+    asks = [getattr(getattr(model, "env", None), "get_attr", None) for model in models]  # SB3's
+    worlds = [world for ask in asks if callable(ask) for world in ask("unwrapped")]
+    drivers = [world.driver for world in worlds if hasattr(world, "driver")]
+    seen = [to_numpy(driver.seeds) for driver in drivers if driver.running.any()]
     played = {seed for seeds_of_one in seen for seed in seeds_of_one.tolist()}
     if not (both := sorted(played.intersection(seeds))):
         return ""

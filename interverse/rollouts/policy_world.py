@@ -11,12 +11,14 @@ trained in different places are scores of the same test.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, final
+from typing import Any, cast, final
 
 import gymnasium as gym
 import numpy as np
@@ -47,6 +49,7 @@ INTERFACE = (
     "observation_mode",
     "skip_frame",
 )
+_MOST_PARTS = 100  # of a list in which models are looked for
 _OF_THE_RUN = ("device", "space", "threads")  # how it was trained, not what it knows
 
 
@@ -147,11 +150,16 @@ def is_model(given: object) -> bool:
 
 def _is_baseline(given: object) -> bool:
     """Returns whether a policy is a model of Stable-Baselines3, which is not loaded to find out."""
-    return any(kind.__module__.startswith("stable_baselines3.") for kind in type(given).__mro__)
+    return any(kind.__name__ == "BaseAlgorithm" for kind in type(given).__mro__)
 
 
 def _is_ours(given: object) -> bool:
     return type(given).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def models_of(given: PolicyLike) -> list[Any]:
+    """Returns the learned models that a policy is or refers to."""
+    return [given] if is_model(given) else list(_held(given)) if callable(given) else []
 
 
 def _held(given: object, depth: int = 3) -> Iterator[object]:
@@ -163,6 +171,10 @@ def _held(given: object, depth: int = 3) -> Iterator[object]:
     elif isinstance(given, FunctionType):
         named = inspect.getclosurevars(given)
         parts = [*named.nonlocals.values(), *named.globals.values(), *(given.__defaults__ or ())]
+    elif isinstance(given, Mapping):
+        parts = list(given.values())
+    elif isinstance(given, list | tuple):
+        parts = list(given)
     elif isinstance(given, ModuleType | type):
         return
     else:
@@ -171,11 +183,13 @@ def _held(given: object, depth: int = 3) -> Iterator[object]:
     for part in parts:
         if is_model(part):
             yield part
-        elif depth and (callable(part) or _is_plain_object(part)):
+        elif depth and (callable(part) or _holds_more(part)):
             yield from _held(part, depth - 1)
 
 
-def _is_plain_object(part: object) -> bool:
+def _holds_more(part: object) -> bool:
+    if isinstance(part, Mapping | list | tuple):
+        return len(part) <= _MOST_PARTS
     return hasattr(part, "__dict__") and not isinstance(part, ModuleType)
 
 
@@ -274,16 +288,62 @@ def check_task(policy: PolicyLike, task: str, world: World) -> None:
 
 
 def _wrappers(model: Any) -> list[str]:
-    """Returns the wrappers between a baseline and its world that change numbers, not shapes."""
+    """Returns what stands between a baseline and its world and changes numbers, not shapes."""
     found, env = [], model.env
     if env is None:
         return []
     while (inner := getattr(env, "venv", None)) is not None and hasattr(env, "class_attributes"):
-        if getattr(env, "norm_obs", False):
-            found.append(type(env).__name__)
+        name = type(env).__name__  # `predict` turns pictures as VecTransposeImage does
+        other = env.observation_space != inner.observation_space and name != "VecTransposeImage"
+        found += [name] if other or getattr(env, "norm_obs", False) else []
         env = inner
+    with suppress(Exception):  # a wrapper that cannot be copied or asked is judged by its kind
+        return found + _turning(copy.deepcopy(env.envs[0]))
     kinds = (gym.ObservationWrapper, gym.ActionWrapper, gym.wrappers.NormalizeObservation)
     return found + [kind.__name__ for kind in kinds if any(env.env_is_wrapped(kind))]
+
+
+def _turning(env: gym.Env[Any, Any]) -> list[str]:
+    """Returns an environment's wrappers if they change what is seen or done, or how often.
+
+    One reset and one step show that, whatever the wrappers are; the environment is a copy.
+    """
+    inner, shown, asked = cast("Any", env.unwrapped), [], []
+    reset, step = inner.reset, inner.step
+
+    def hear_reset(**given: Any) -> Any:
+        told = reset(**given)
+        shown.append(told[0])
+        return told
+
+    def hear_step(action: Any) -> Any:
+        asked.append(action)
+        told = step(action)
+        shown.append(told[0])
+        return told
+
+    inner.reset, inner.step = hear_reset, hear_step
+    env.action_space.seed(0)
+    action = env.action_space.sample()
+    alike = True
+    for call in (lambda: env.reset(seed=0), lambda: env.step(action)):
+        seen = call()[0]
+        if isinstance(seen, Mapping) and not isinstance(shown[-1], Mapping):  # with goals
+            seen = seen.get("observation")
+        alike &= _close(seen, shown[-1]) or _close(seen, inner.observe())
+    if alike and len(asked) == 1 and _close(action, asked[0]):
+        return []
+    names = []
+    while isinstance(env, gym.Wrapper):
+        names.append(type(env).__name__)
+        env = env.env
+    return [name for name in names if name != "Monitor"]
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_close(one[n], other[n]) for n in one)
+    return np.shape(one) == np.shape(other) and bool(np.allclose(one, other, equal_nan=True))
 
 
 def _bounds(policy: PolicyLike) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -302,6 +362,15 @@ def _ends(bounds: NDArray[Any]) -> str:
     """Returns bounds in few words: the one number, or the first ones."""
     alike = bool(np.all(bounds == bounds.flat[0]))
     return f"{bounds.flat[0]:g}" if alike else np.array2string(bounds[:3], precision=3)
+
+
+def behind_note(policy: PolicyLike) -> str:
+    """Returns the line that says that a function's models learned behind wrappers; else empty."""
+    models = [] if is_model(policy) else [m for m in models_of(policy) if _is_baseline(m)]
+    behind = sorted({name for model in models for name in _wrappers(model)})
+    if not behind:
+        return ""
+    return f"Its model learned behind {' and '.join(behind)}: the function must do the same."
 
 
 def unrecorded_note(policy: PolicyLike, world: World) -> str:

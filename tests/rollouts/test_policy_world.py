@@ -38,7 +38,21 @@ def around(policy):
     return lambda seen: policy(seen)
 
 
-@pytest.mark.parametrize("wrap", [around, Wraps, lambda p: Wraps(p).__call__, lambda p: partial(p)])
+class Ensemble:
+    """The mean of several policies."""
+
+    def __init__(self, *members):
+        self.members = list(members)
+
+    def __call__(self, seen):
+        return np.mean([member(seen) for member in self.members], axis=0)
+
+
+WRAPS = [around, Wraps, lambda p: Wraps(p).__call__, lambda p: partial(p)]
+WRAPS += [lambda p: Ensemble(p, p), lambda p: Wraps({"a": p}["a"])]
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
 def test_a_trained_policy_inside_a_function_brings_its_options(wrap):
     known = policy_world(wrap(shipped()))
     assert known.task == PUSHING
@@ -90,27 +104,70 @@ class Halves(gym.ObservationWrapper):
         return observation / 2
 
 
-class Counts(gym.Wrapper):
-    """Keeps the world as it is."""
+class Repeats(gym.Wrapper):
+    """Gives every action three times."""
+
+    def step(self, action):
+        for _ in range(2):
+            self.env.step(action)
+        return self.env.step(action)
+
+
+class Weakens(gym.Wrapper):
+    """Gives a tenth of every action."""
+
+    def step(self, action):
+        return self.env.step(0.1 * action)
+
+
+class Shapes(gym.Wrapper):
+    """Keeps the world as it is: rewards are no part of what a policy sees, nor are new masses."""
+
+    def reset(self, **given):
+        self.env.reset(**given)
+        self.env.unwrapped.do({"box/mass": 0.8})
+        return self.env.unwrapped.observe(), {}
+
+    def step(self, action):
+        seen, reward, *rest = self.env.step(action)
+        return seen, reward - 1.0, *rest
 
 
 def test_what_stands_between_a_baseline_and_its_world_is_asked_for(capsys):
     vec = sb3.common.vec_env
+    plain = vec.DummyVecEnv([lambda: iv.make(SLIDER)])
     behind = {
-        "VecNormalize": vec.VecNormalize(vec.DummyVecEnv([lambda: iv.make(SLIDER)])),
-        "ObservationWrapper": Halves(iv.make(SLIDER)),
-        "ActionWrapper": gym.wrappers.RescaleAction(iv.make(SLIDER), -2.0, 2.0),
+        "VecNormalize": vec.VecNormalize(plain),
+        "VecFrameStack": vec.VecFrameStack(plain, 3),
+        "Halves": Halves(iv.make(SLIDER)),
+        "RescaleAction": gym.wrappers.RescaleAction(iv.make(SLIDER), -2.0, 2.0),
+        "Repeats": Repeats(iv.make(SLIDER)),
+        "Weakens": gym.wrappers.TimeLimit(Weakens(iv.make(SLIDER)), 9),
     }
     for name, env in behind.items():
         learned = model(env)
         with pytest.raises(InvalidValueError, match=rf"learned behind .*{name}"):
             iv.evaluate(learned, SLIDER, "P0", episodes=1, max_steps=2)
-        by_hand = partial(lambda m, seen: m.predict(seen, deterministic=True)[0], learned)
-        assert len(iv.evaluate(by_hand, SLIDER, "P0", episodes=1, max_steps=2, seed=5)) == 1
+        if name != "VecFrameStack":
+            capsys.readouterr()
+            by_hand = partial(lambda m, seen: m.predict(seen, deterministic=True)[0], learned)
+            assert len(iv.evaluate(by_hand, SLIDER, "P0", episodes=1, max_steps=2, seed=5)) == 1
+            assert f"{name}: the function must do the same" in capsys.readouterr().err
+    normalise = behind["VecNormalize"].normalize_obs
+    learned = model(behind["VecNormalize"])
+    by_hand = lambda seen: learned.predict(normalise(seen), deterministic=True)[0]  # noqa: E731
+    assert len(iv.evaluate(by_hand, SLIDER, "P0", episodes=1, max_steps=2)) == 1
     capsys.readouterr()
-    kept = model(Counts(iv.make(SLIDER)))
-    assert len(iv.evaluate(kept, SLIDER, "P0", episodes=1, max_steps=2, seed=5)) == 1
-    assert "recorded" not in capsys.readouterr().err
+    for honest in (iv.make(SLIDER), Shapes(iv.make(SLIDER))):
+        assert len(iv.evaluate(model(honest), SLIDER, "P0", episodes=1, max_steps=2)) == 1
+        assert capsys.readouterr().err == ""
+
+
+def test_predict_is_no_policy_by_itself():
+    learned = model(iv.make(SLIDER))
+    with pytest.raises(iv.InterverseError, match=r"returned a tuple.*Return its first part"):
+        iv.evaluate(learned.predict, SLIDER, "P0", episodes=1, max_steps=2)
+    assert len(iv.evaluate(learned.policy, SLIDER, "P0", episodes=1, max_steps=2)) == 1
 
 
 def test_a_zip_has_its_bounds_and_no_world(tmp_path, capsys):
