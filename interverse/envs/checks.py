@@ -214,6 +214,15 @@ def _at_bounds(array: NDArray[Any], cast: NDArray[Any], variable: Variable) -> N
 
 
 def _rows(array: NDArray[Any], variable: Variable, index: Index, num_worlds: int) -> NDArray[Any]:
+    if variable.cube and array.shape == (num_worlds,) == variable.shape and np.ptp(array):
+        raise InterventionError(
+            explain(
+                f"{variable.name} is {array.tolist()} in {num_worlds} worlds: one box, or edges of"
+                " cubes",
+                allowed=f"({num_worlds}, {num_worlds}) numbers, a row for each world",
+            ),
+            [variable.name],
+        )
     if array.shape == variable.shape or (variable.cube and array.ndim == 0):
         return np.array(np.broadcast_to(array, (len(index), *variable.shape)))
     if array.shape == (num_worlds, *variable.shape):

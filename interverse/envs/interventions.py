@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import explain
+from interverse.core.errors import InterventionError, explain
 from interverse.core.rng import Noise
 from interverse.envs.checks import check_values, outside
 from interverse.envs.values import Overlay
@@ -41,6 +41,15 @@ class InterventionRules:
         out: dict[str, NDArray[Any]] = {}
         for name, value in values.items():
             per_world = np.asarray(value).shape == (len(index), *variables[name].shape)
+            if per_world and len(index) == n and np.any(np.diff(index) < 0):
+                raise InterventionError(
+                    explain(
+                        f"{name} has a row for each of the worlds {index.tolist()}, all there are,"
+                        " in an order of their own",
+                        fix="Leave worlds out, and give the rows from world 0 on",
+                    ),
+                    [name],
+                )
             size = len(index) if per_world and len(index) != n else n
             rows = np.arange(size) if size != n else index
             out |= check_values({name: value}, variables, rows, size)

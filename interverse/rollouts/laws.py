@@ -279,6 +279,25 @@ def _inside(bench: _Bench) -> str:
     return f"{_STEPS} steps"
 
 
+def _layout(bench: _Bench) -> str:
+    env = bench.env
+    shown = {n: part for n, part in env.layout.items() if n in env.variables}
+    checked = 0
+    for name in [name for name in bench.writable() if name in shown]:
+        first, _ = env.reset(seed=bench.seed)
+        value, before, first = bench.value(name), bench.values(), np.array(first)
+        if value is None or not _done(bench, {name: value}):
+            continue
+        seen, after = env.observe(), bench.values()
+        moved = {n for n, part in shown.items() if not np.array_equal(seen[part], first[part])}
+        changed = {n for n in shown if not np.array_equal(after[n], before[n])}
+        if (stray := moved - changed) or (changed & {name}) - moved:
+            told = f"what shows {sorted(stray)}" if stray else "nothing of it"
+            raise _BrokenLawError(f"do({name}) moves {told}, by layout's places")
+        checked += 1
+    return f"{checked} variables"
+
+
 def _nodes(bench: _Bench) -> str:
     names = {node.removesuffix("'") for node in bench.env.graph.nodes}
     if names != set(bench.env.variables):
@@ -309,6 +328,7 @@ LAWS: dict[str, Callable[[_Bench], str]] = {
     "snapshot, restore, continue equals continue": _snapshot,
     "a counterfactual without change is the fact": _counterfactual,
     "observations and rewards lie in their spaces": _inside,
+    "the observation shows variables where layout says": _layout,
     "graph and variables name the same things": _nodes,
     **{name: functools.partial(_witnessed, sentence=name) for name in WITNESS_LAWS},
 }

@@ -243,3 +243,15 @@ def test_a_batch_that_parts_from_its_worlds_after_a_step_breaks_a_law(monkeypatc
     monkeypatch.setattr(Slider, "step", weaker)
     found = {row.law: row.passed for row in laws.check_laws("tutorial/slider-v1")}
     assert not found["a batch equals its single worlds"]
+
+
+def test_a_layout_whose_names_are_swapped_breaks_a_law(monkeypatch):
+    env = iv.make("tutorial/slider-v1")
+    places = dict(env.layout)
+    places["box/size"], places["box/position"] = places["box/position"], places["box/size"]
+    monkeypatch.setattr(
+        Slider, "layout", property(lambda self: places, lambda self, new: None), raising=False
+    )
+    (found,) = (row for row in laws.check_laws("tutorial/slider-v1") if "layout" in row.law)
+    assert not found.passed
+    assert "do(box/" in found.detail

@@ -111,6 +111,33 @@ def test_do_with_a_mask_and_one_value_per_world():
     assert outcome.observation.shape == (3, 3)
 
 
+def test_rows_of_values_for_worlds_in_another_order_are_refused_where_both_readings_fit():
+    many, three = iv.make_vec("tutorial/slider-v1", 4), iv.make_vec("tutorial/slider-v1", 3)
+    masses = [0.6, 0.7, 0.8]
+    for venv in (many, three):
+        venv.reset(seed=0)
+    many.do({"box/mass": masses}, worlds=[2, 0, 1])
+    assert many.values["box/mass"].tolist() == [0.7, 0.8, 0.6, 0.5]
+    for given in ({"box/mass": masses}, iv.Shift({"box/mass": [0.1, 0.2, 0.3]})):
+        with pytest.raises(iv.InterventionError, match=r"worlds \[2, 0, 1\], all there are"):
+            three.do(given, worlds=[2, 0, 1])
+    three.do({"box/mass": 0.6}, worlds=[2, 0, 1])
+    three.do({"box/mass": masses}, worlds=[0, 1, 2])
+    assert three.values["box/mass"].tolist() == masses
+
+
+def test_three_numbers_for_boxes_of_three_worlds_are_edges_or_one_box():
+    three, four = iv.make_vec("tutorial/slider-v1", 3), iv.make_vec("tutorial/slider-v1", 4)
+    three.reset(seed=0)
+    four.reset(seed=0)
+    box = [0.1, 0.11, 0.12]
+    with pytest.raises(iv.InterventionError, match="one box, or edges of cubes"):
+        three.do({"box/size": box})
+    assert three.do({"box/size": [box] * 3, "box/color": [0.1, 0.2, 0.3]}).applied.all()
+    assert three.do({"box/size": [0.1] * 3}).applied.all()
+    assert four.do({"box/size": box}).applied.all()
+
+
 def test_infeasible_worlds_stay_and_say_why():
     venv = make_vec()
     venv.reset(seed=0)

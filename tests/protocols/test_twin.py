@@ -130,6 +130,8 @@ WORLD = """
 LEAKS = {
     "hidden": "observe(self):\n            return super().observe() + 1e-3 * KEPT['episodes']",
     "global": "observe(self):\n            return super().observe() + np.random.normal()",
+    "reward": "score(self):\n            told = super().score()\n"
+    "            return told._replace(reward=told.reward + np.random.normal())",
     "coupled": "observe(self):\n            seen = super().observe()\n"
     "            return seen + seen.mean()",
 }
