@@ -38,7 +38,7 @@ _WRITTEN: dict[str, tuple[Any, Any]] = {
     "task": (str | None, None),
     "protocols": (str, "all"),
     "out": (Path | None, None),
-    "seeds": (int, 1),
+    "seeds": (tuple[int, ...], (1,)),
     "metrics": (tuple[str, ...], ()),
 }
 _OWN: tuple[tuple[str, Any, Any, str], ...] = (
@@ -62,6 +62,9 @@ _OWN: tuple[tuple[str, Any, Any, str], ...] = (
 def _config() -> Any:
     """Returns the dataclass of the flags: the arguments of `evaluate`, with its words on each."""
     hints, told = get_type_hints(run), argument_help(run)
+    told["seeds"] = (
+        "how many seeds, counted on from `seed`; several numbers are the seeds themselves"
+    )
     told["metrics"] += "; the table shows one primary metric and what is named here, or all"
     rows: list[tuple[str, Any, Any, str]] = []
     for name, given in inspect.signature(run).parameters.items():
@@ -105,6 +108,7 @@ def evaluate(config: Any) -> Results:
         Console().print(_metrics_table())
         return Results()
     given["metrics"] = tuple(name for name in asked if name not in (*SCORES, "all"))
+    given["seeds"] = config.seeds[0] if len(config.seeds) == 1 else config.seeds
     known = known_policy(given.pop("run") or config.policy, config.task)
     given |= {"policy": known.policy, "task": known.task}
     with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies

@@ -22,6 +22,7 @@ from interverse.core.errors import (
     InterverseError,
     InvalidValueError,
     UnknownNameError,
+    check_whole,
     explain,
     missing_extra,
     unknown,
@@ -43,7 +44,11 @@ _PAIRS = {
     "option": "Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3.",
     "hyper": "Hyper-parameters, as NAME=VALUE, instead of the usual ones; a wrong name lists all.",
 }
-_SEEDS = "Several runs side by side in this process, one for each seed, in OUT/seed-N."
+_SEEDS = (
+    "How many runs, from seed 0 on; several numbers are the seeds themselves. They learn side by"
+    " side in this process, each in OUT/seed-N."
+)
+_MOST_SEEDS = 1000
 _JSON = "Write one JSON document to standard output, progress to standard error."
 
 
@@ -196,6 +201,9 @@ def train(command: Any) -> list[Path]:
         if seeds := getattr(command, "seeds", ()):
             from interverse.agents.pixel.train import train_together  # loads Torch
 
+            if len(seeds) == 1:  # as in the other verbs
+                check_whole(seeds[0], "seeds", _MOST_SEEDS)
+                seeds = range(seeds[0])
             apart = [replace(command, seed=n, out=command.out / f"seed-{n}") for n in seeds]
             folders = train_together([training(one)[0] for one in apart], progress=True)
             hint = f"report {' '.join(str(folder.parent) for folder in folders)} --out page"

@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.cli import main
 from interverse.core.errors import InvalidValueError, StorageError, UnknownNameError
 from interverse.protocols import unit as unit_module
 from interverse.protocols.protocol import Protocol, Region
 from interverse.protocols.select import select_protocols
 from interverse.protocols.unit import ROWS, Unit, play, run_unit
+from interverse.results import Results
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()
@@ -330,8 +332,6 @@ def test_the_command_line_writes_what_the_api_does(tmp_path):
 
 
 def test_the_device_is_an_argument_and_a_flag(capsys):
-    from interverse.cli import main
-
     results = iv.evaluate("random", SLIDER, "P0", episodes=1, max_steps=3, device="torch")
     assert results.provenance["engine"]["device"] == "torch"
     with pytest.raises(UnknownNameError, match="unknown device 'gpu'"):
@@ -350,6 +350,14 @@ def test_a_file_is_no_folder_to_write_to(tmp_path):
     with pytest.raises(StorageError, match="a_file is a file"):
         iv.report(iv.evaluate("random", **given), place)
     assert place.read_text() == "mine"
+
+
+@pytest.mark.parametrize(("words", "seeds"), [("2 --seed 3", [3, 4]), ("2 0 7", [2, 0, 7])])
+def test_seeds_of_the_command_line_are_a_number_or_the_seeds(words, seeds, tmp_path):
+    asked = f"--task {SLIDER} --protocols P0 --episodes 2 --option max_steps=3 --seeds {words}"
+    assert main(["evaluate", *asked.split(), "--out", str(tmp_path)]) == 0
+    found = Results.from_parquet(tmp_path / "results.parquet")
+    assert list(dict.fromkeys(found.column("seed").tolist())) == seeds
 
 
 def test_seeds_are_a_number_or_a_list():

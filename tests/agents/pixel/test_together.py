@@ -192,6 +192,8 @@ def test_seeds_on_the_command_line(tmp_path, capsys):
     assert main([*words, "--seed", "5", "--out", str(tmp_path / "alone")]) == 0
     for data in (kept(tmp_path / "alone"), kept(tmp_path / "runs" / "seed-5")):
         assert json.loads(data["train.json"])["seed"] == 5
+    assert main([*words, "--seeds", "2", "--out", str(tmp_path / "two")]) == 0
+    assert sorted(run.name for run in (tmp_path / "two").glob("seed-*")) == ["seed-0", "seed-1"]
     alone = {n: d for n, d in kept(tmp_path / "alone").items() if n != "config.yaml"}
     assert kept(tmp_path / "runs" / "seed-5") == alone
 
