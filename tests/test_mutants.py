@@ -52,7 +52,7 @@ MUTANTS = [
     ),
     Mutant(
         "one policy seed for all episodes",
-        "rollouts/fixed_batch.py",
+        "rollouts/policy.py",
         "seed + (self._numbers << 32)",
         "seed + (self._numbers * 0)",
         "tests/protocols/test_unit.py::test_every_episode_gives_its_policy_a_seed_of_its_own",
@@ -94,7 +94,7 @@ MUTANTS = [
     ),
     Mutant(
         "steps of ended rows counted",
-        "protocols/scorer.py",
+        "protocols/unit.py",
         "        self._length += alive\n",
         "        self._length += 1\n",
         "tests/protocols/test_unit.py::test_rows_that_have_ended_count_no_more_steps",

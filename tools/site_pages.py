@@ -21,7 +21,7 @@ from PIL import Image
 from interverse.cli import VERBS, main
 from interverse.envs import WorldEnv, make
 from interverse.protocols import PROTOCOLS
-from interverse.rollouts.shipped import SHIPPED, trained_policy
+from interverse.rollouts.saved import SHIPPED, trained_policy
 from interverse.viewer.graph import GraphMarks, graph_svg, lights_of
 from interverse.worlds import WORLDS
 

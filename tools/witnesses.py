@@ -24,10 +24,12 @@ if str(ROOT) not in sys.path:  # `python tools/witnesses.py` starts with tools/ 
     sys.path.insert(0, str(ROOT))
 
 from interverse.rollouts.evidence import Evidence, WitnessTrial  # noqa: E402
-from interverse.rollouts.witness_search import SEARCH_NUMBERS, needed, search  # noqa: E402
 from interverse.rollouts.witnesses import (  # noqa: E402
+    SEARCH_NUMBERS,
     WitnessBench,
+    needed,
     replay,
+    search,
     some_action,
     stored,
     witness_file,

@@ -18,7 +18,7 @@ from interverse.core.errors import (
     unknown,
 )
 from interverse.core.type_checks import check_types
-from interverse.rollouts.released import PAPER_WORLDS
+from interverse.rollouts.saved import PAPER_WORLDS
 
 Preset = Literal["paper", "small"]
 

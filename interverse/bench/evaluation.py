@@ -9,8 +9,7 @@ import numpy as np
 
 from interverse.bench.measure import Row
 from interverse.envs import make_vec
-from interverse.protocols.protocol import Protocol
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import Protocol, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.rollouts.policy import as_policy
 

@@ -20,23 +20,23 @@ from interverse.core.errors import InterverseError, missing_extra, unknown
 # named, the module's `choose` tells config and function by a command's words.
 VERBS: dict[str, tuple[str, str, str, str]] = {
     "bench": ("bench", "Bench", "bench", "measure speed, as ratios in one run"),
-    "check": ("check", "Check", "check", "the laws of every world, tried on one"),
+    "check": ("describe", "Check", "check", "the laws of every world, tried on one"),
     "collect": ("collect", "CollectCommand", "collect", "episodes with twins, play, or pairs"),
     "demo": ("demo", "Demo", "demo", "a tour in pictures, as one HTML page"),
     "describe": ("describe", "Describe", "describe", "a world's variables and graph"),
-    "diff": ("diff", "Diff", "diff", "what differs between two results"),
+    "diff": ("verify", "Diff", "diff", "what differs between two results"),
     "doctor": ("doctor", "Doctor", "doctor", "versions, GL, GPU, what is missing"),
     "evaluate": ("evaluate", "Evaluate", "evaluate", "score a policy under protocols"),
     "fit": ("fit", "FitCommand", "fit", "a world model, from an id to one page"),
     "explain": ("explain", "Explain", "explain", "what each factor costs a policy"),
-    "export": ("export", "Export", "export", "a policy as a folder to publish"),
-    "export_original": ("original", "ExportOriginal", "export_original", "data for CausalMBRL"),
-    "import_original": ("original", "ImportOriginal", "import_original", "CausalMBRL's data"),
-    "list": ("listing", "Listing", "listing", "every registered world"),
+    "export": ("report", "Export", "export", "a policy as a folder to publish"),
+    "export_original": ("collect", "ExportOriginal", "export_original", "data for CausalMBRL"),
+    "import_original": ("collect", "ImportOriginal", "import_original", "CausalMBRL's data"),
+    "list": ("describe", "Listing", "listing", "every registered world"),
     "new": ("new", "New", "new", "a world, task, actor, metric or model"),
     "report": ("report", "Report", "report", "an HTML page from evaluations"),
     "reproduce": ("reproduce", "Reproduce", "reproduce", "published tables, made again"),
-    "score": ("score", "Score", "score", "a world model of your own, beside its yardsticks"),
+    "score": ("fit", "Score", "score", "a world model of your own, beside its yardsticks"),
     "sweep": ("sweep", "SweepCommand", "sweep_command", "tasks x algorithms x curricula x seeds"),
     "train": ("train", "", "train", "an agent, on states or on pictures"),
     "verify": ("verify", "Verify", "verify", "check results, play a sample again"),
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"interverse {__version__}", sys.stdout)
         return 0
     if args[0] == "--completion":
-        from interverse.cli.completion import completion
+        from interverse.cli.flags import completion
 
         _say(completion({verb: _rows(verb) for verb in VERBS}), sys.stdout)
         return 0
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(verb: str, args: list[str]) -> int:
     """Runs a verb; returns its exit status, a user's mistake told in one line."""
     try:
-        from interverse.cli.config_file import kept
+        from interverse.cli.flags import kept
         from interverse.worlds.own_code import trusting
 
         config, function, folder = _load(verb, args)
@@ -146,7 +146,7 @@ class UsageError(Exception):
 
 def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Path | None]:
     """Returns a verb's config, its function, and the folder or file that it writes, if any."""
-    from interverse.cli.config_file import config_words, flag_words, split_config
+    from interverse.cli.flags import config_words, flag_words, split_config
 
     rest, held = split_config(verb, args)
     flag = KINDS[verb][0].removeprefix("--") if verb in KINDS else ""
@@ -160,8 +160,8 @@ def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Pat
         kind, function = module.choose([*rest, *flag_words(held)])
     config = parse_flags(kind, verb, config_words(kind, rest, held) if held else rest)
     chosen = getattr(config, "out", None)
-    if chosen is None and hasattr(module, "out_folder"):
-        chosen = module.out_folder(config)
+    if chosen is None and hasattr(config, "usual_out"):
+        chosen = config.usual_out()
     if getattr(config, "dry_run", False):
         chosen = None  # nothing is written
     return config, function, chosen
@@ -190,7 +190,7 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
     """Returns the config that a verb's words stand for; UsageError with the mistake otherwise."""
     import tyro
 
-    from interverse.cli.mistakes import mistake
+    from interverse.cli.flags import mistake
     from interverse.core.files.atomic import check_path
 
     for word in args:

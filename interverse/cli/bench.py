@@ -13,7 +13,7 @@ from rich.table import Table
 
 from interverse.bench import BENCHMARKS
 from interverse.bench.measure import Row
-from interverse.cli.json_output import print_json
+from interverse.cli.flags import print_json
 from interverse.core.errors import InvalidValueError, explain
 
 _ON_DEVICE = ("device", "pictures")

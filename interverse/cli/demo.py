@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from interverse.cli.json_output import print_json
+from interverse.cli.flags import print_json
 from interverse.core.errors import install_line, missing_extra
 from interverse.envs import make
 from interverse.protocols.evaluate import evaluate
@@ -23,7 +23,7 @@ from interverse.reports import palette
 from interverse.reports.page import report
 from interverse.results import Results
 from interverse.rollouts import Episode, counterfactual, rollout
-from interverse.rollouts.shipped import trained_policy
+from interverse.rollouts.saved import trained_policy
 from interverse.rollouts.video import episode_frames
 from interverse.worlds.rooms import CLASS_NAMES
 

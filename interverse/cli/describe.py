@@ -1,6 +1,6 @@
-"""`interverse describe ID`: variables with their ranges, the graph, the options.
+"""`interverse describe ID`, `check ID` and `list`: what worlds are, and whether one keeps the laws.
 
-By default it shows what has a training space A or a test space B, by object, in a screen.
+By default `describe` shows what has a training space A or a test space B, by object, in a screen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
@@ -23,11 +23,14 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from interverse.cli.json_output import print_json
+from interverse.cli.flags import flag_names, parse_pairs, print_json
+from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import make
+from interverse.rollouts.laws import LawResult, check_laws
 from interverse.scm import Box, CausalGraph, Integers, Space, Variable
 from interverse.scm.graph import NEXT, as_graph_json
 from interverse.scm.variable import Bounds
+from interverse.worlds import WORLDS
 
 _NUMBER = re.compile(r"\d+")
 _MOST_PAIRS = 10
@@ -352,3 +355,91 @@ def _option_table(kind: type[Any]) -> Table:
         cells = (Text(str(row["default"])), Text(row["doc"]))
         table.add_row(Text(row["name"], style="green"), *cells)
     return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """Lists every registered world."""
+
+    json: bool = False
+    """Write one JSON document to standard output."""
+
+
+def listing(config: Listing) -> None:
+    """Writes the ids of all worlds, by family."""
+    WORLDS.load_entry_points()
+    ids = sorted(WORLDS)
+    if config.json:
+        print_json(ids)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    families: dict[str, list[str]] = {}
+    for name in ids:
+        family, _, rest = name.partition("/")
+        families.setdefault(family, []).append(rest.removesuffix("-v1"))
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for family, members in families.items():
+        table.add_row(f"{family}/", "  ".join(members))
+    console = Console()
+    console.print(table)
+    first = next(name for name in ids if name.endswith("-v1"))
+    told = f"An id is family/name-v1: interverse describe {first}"
+    console.print(f"\n{len(ids)} worlds. {told}", style="dim", highlight=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Checks the laws on a world: repeatable, batch = single, do, edited = rebuilt, and so on."""
+
+    id: Annotated[str, tyro.conf.Positional]
+    """A registered id, or MODULE:ID for a world of your own, such as my_lab:lab/tank-v1."""
+    seed: int = 0
+    """The seed of the episodes and of the values tried."""
+    option: tuple[str, ...] = ()
+    """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
+    witnesses: bool = False
+    """Also list every edge of the causal graph with the intervention that showed it."""
+    json: bool = False
+    """Write one JSON document to standard output."""
+
+
+def _witness_table(rows: list[LawResult]) -> Table:
+    """Returns the edges of the causal graph, each with what showed it."""
+    table = Table(box=None, header_style="bold", title="Witnesses", title_justify="left")
+    for column in ("edge", "seen by"):
+        table.add_column(column, overflow="fold")
+    for edge, how in sorted(item for row in rows for item in row.witnesses.items()):
+        table.add_row(Text(edge, style="green"), Text(how))
+    return table
+
+
+def check(config: Check) -> list[LawResult]:
+    """Checks every law and writes the table; raises where one does not hold."""
+    options = parse_pairs(config.option, flag_names(config))
+    with redirect_stdout(sys.stderr):  # a world may print
+        rows = check_laws(config.id, seed=config.seed, **options)
+    if config.json:
+        print_json([asdict(row) for row in rows])
+    else:
+        table = Table(box=None, header_style="bold")
+        for column in ("", "law", "found"):
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            mark = Text("ok", style="green") if row.passed else Text("!!", style="red")
+            table.add_row(mark, Text(row.law), Text(row.detail))
+        Console().print(table)
+        if config.witnesses:
+            Console().print(_witness_table(rows))
+    broken = [row.law for row in rows if not row.passed]
+    if broken:
+        raise InvalidValueError(
+            explain(
+                f"{config.id} breaks {len(broken)} of {len(rows)} laws: {'; '.join(broken)}",
+                fix="See CONTRIBUTING.md for what each law asks",
+            )
+        )
+    return rows

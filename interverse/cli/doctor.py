@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interverse import __version__
-from interverse.cli.json_output import print_json
+from interverse.cli.flags import print_json
 from interverse.core.errors import InterverseError, install_line
 
 Status = Literal["ok", "missing", "broken"]

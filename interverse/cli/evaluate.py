@@ -7,7 +7,6 @@ import math
 import os
 import re
 import sys
-from collections.abc import Container, Iterable
 from contextlib import redirect_stdout
 from dataclasses import MISSING, field, fields, make_dataclass, replace
 from pathlib import Path
@@ -16,20 +15,21 @@ from typing import Annotated, Any, get_type_hints
 import tyro
 from rich.console import Console
 
-from interverse.cli.config_file import CONFIG_FILE
-from interverse.cli.json_output import print_json
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
-from interverse.core.files.json_text import parse_json
+from interverse.cli.flags import (
+    CONFIG_FILE,
+    parse_pairs,
+    print_json,
+)
+from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.yaml_text import read_yaml
 from interverse.metrics import METRICS, metric_facts
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.evaluate import evaluate as run
 from interverse.results import Results, tables
-from interverse.results.labels import metric_label
 from interverse.results.schema import SCORES
-from interverse.results.text import TextTable
+from interverse.results.text import TextTable, metric_label
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
-from interverse.rollouts.shipped import SHIPPED, shipped_path
+from interverse.rollouts.saved import SHIPPED, shipped_path
 from interverse.worlds.own_code import check_trusted
 
 # What is written otherwise on a command line than in Python; all else is the signature's.
@@ -206,50 +206,3 @@ def summary(results: Results) -> list[dict[str, Any]]:
             entry[metric] = mean if math.isfinite(mean) else None
         out.append(entry)
     return out
-
-
-def flag_names(config: Any) -> list[str]:
-    """Returns the names of a command's flags."""
-    return [item.name for item in fields(config)]
-
-
-_WORDS = {"True": "true", "False": "false", "None": "null"}
-
-
-def parse_pairs(pairs: tuple[str, ...], flags: Iterable[str] = ()) -> dict[str, Any]:
-    """Returns options from NAME=VALUE words; a value that is no JSON is taken as text.
-
-    Args:
-        pairs: the words. True, False and None may be written as in Python.
-        flags: names that are no options of a world, since the command has flags of these names.
-    """
-    out: dict[str, Any] = {}
-    for pair in pairs:
-        name, value = parse_pair(pair)
-        if name in flags:
-            raise InvalidValueError(
-                explain(f"option {pair!r}", allowed="options of the world", fix=f"See --{name}")
-            )
-        check_once(name, out, pairs)
-        out[name] = value
-    return out
-
-
-def parse_pair(pair: str) -> tuple[str, Any]:
-    """Returns name and value of one NAME=VALUE word."""
-    name, equals, text = pair.partition("=")
-    if not name or not equals:
-        raise InvalidValueError(
-            explain(f"got {pair!r}", allowed="NAME=VALUE, such as skip_frame=3")
-        )
-    try:
-        return name, parse_json(_WORDS.get(text, text))
-    except FileFormatError:
-        return name, text
-
-
-def check_once(name: str, seen: Container[str], words: tuple[str, ...]) -> None:
-    """Raises for a name that was given before: one of the two would be dropped unseen."""
-    if name in seen:
-        given = " ".join(word for word in words if word.partition("=")[0] == name)
-        raise InvalidValueError(explain(f"{name} is given twice: {given}", fix="Give it once"))

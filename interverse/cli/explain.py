@@ -14,13 +14,12 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from interverse.cli.evaluate import check_once, flag_names, known_policy, parse_pairs
-from interverse.cli.json_output import print_json
+from interverse.cli.evaluate import known_policy
+from interverse.cli.flags import check_once, flag_names, parse_pairs, print_json
 from interverse.reports import palette
 from interverse.reports.attribute import attribute
 from interverse.reports.attribution import Attribution
-from interverse.results.labels import metric_label
-from interverse.results.text import decimals
+from interverse.results.text import decimals, metric_label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +61,10 @@ class Explain:
     json: bool = False
     """Write the whole attribution as one JSON document to standard output."""
 
+    def usual_out(self) -> Path | None:
+        """Returns where files go if no folder is given: into the run's, where there is one."""
+        return Path(self.run) / "explain" if Path(self.run).is_dir() else None
+
 
 def explain(config: Explain) -> Attribution:
     """Runs it, writes table, file and plot."""
@@ -79,7 +82,7 @@ def explain(config: Explain) -> Attribution:
             metric=config.metric,
             **known.with_options(parse_pairs(config.option, [*flag_names(config), "policy"])),
         )
-    out = out_folder(config) if config.out is None else config.out
+    out = config.usual_out() if config.out is None else config.out
     files = [] if out is None else _write(found, out)
     if config.json:
         print_json(found.to_json())
@@ -141,11 +144,6 @@ def _bar(share: float, width: int) -> str:
     eighths = round(8 * width * share)
     bar = "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
     return f"{bar} " if bar else ""
-
-
-def out_folder(config: Explain) -> Path | None:
-    """Returns where files go if no folder is given: into the run's, where there is one."""
-    return Path(config.run) / "explain" if Path(config.run).is_dir() else None
 
 
 def _factors(words: tuple[str, ...]) -> dict[str, list[str]] | None:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
-from interverse.cli.json_output import print_json
+from interverse.cli.flags import print_json
 from interverse.core.errors import InvalidValueError, explain
 
 _TEMPLATES = "interverse.cli.templates"

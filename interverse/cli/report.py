@@ -1,28 +1,26 @@
-"""`interverse report`: from results to one HTML page."""
+"""`interverse report`: from results to one HTML page; `export`: a policy as a folder to publish."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import check_once
-from interverse.cli.json_output import print_json
+from interverse.cli.flags import check_once, print_json
 from interverse.core.errors import InvalidValueError, explain
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.protocols.verify import policy_of_run
-from interverse.reports.page import PARTS
-from interverse.reports.page import report as write_page
+from interverse.reports.export import export as write_export
 from interverse.reports.runs import is_of_policy, read_folder
 from interverse.results import Results
-from interverse.results.units import Unit
-from interverse.rollouts.shipped import SHIPPED, shipped_path
+from interverse.results.estimates import Unit
+from interverse.rollouts.saved import SHIPPED, shipped_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +50,16 @@ class Report:
     json: bool = False
     """Write one JSON document to standard output, progress to standard error."""
 
+    def usual_out(self) -> Path | None:
+        """Returns where the page goes if no folder is given."""
+        return self.folders[0] / "report" if self.folders else None
+
 
 def report(config: Report) -> Path:
     """Writes the page and says where it is."""
+    from interverse.reports.page import PARTS  # loads matplotlib, which export does without
+    from interverse.reports.page import report as write_page
+
     if not config.folders:
         raise InvalidValueError(explain("no folder was given", fix="Name an evaluation's folder"))
     parts = [read_folder(folder) for folder in config.folders]
@@ -85,11 +90,6 @@ def report(config: Report) -> Path:
     return page
 
 
-def out_folder(config: Report) -> Path | None:
-    """Returns where the page goes if no folder is given."""
-    return config.folders[0] / "report" if config.folders else None
-
-
 def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
     """Returns experiment -> path from EXPERIMENT=PATH or EXPERIMENT=NAME words."""
     out: dict[str, Path] = {}
@@ -102,3 +102,48 @@ def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
         check_once(name, out, pairs)
         out[name] = path
     return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """Writes a folder ready for the Hugging Face Hub: card, weights, TorchScript, ONNX, video."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The folder of a training run or of its policy, or a policy of the package."""
+    out: Path | None = None
+    """Where to write; by default a folder `export` in the run."""
+    results: tuple[Path, ...] = ()
+    """Folders of evaluations of this policy, for the card; by default the run's own."""
+    onnx: bool = False
+    """Insist on ONNX; without the flag it is written where the package onnx is installed."""
+    video: bool = True
+    """Play an episode and film it."""
+    seed: int = 0
+    """The seed of that episode."""
+    trust: bool = False
+    """Import the code of a world of one's own (MODULE:ID) that the policy names."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
+
+    def usual_out(self) -> Path:
+        """Returns where files go if no folder is given."""
+        return self.run / "export"
+
+
+def export(config: Export) -> Path:
+    """Writes the folder and says what is in it."""
+    given: dict[str, Any] = {item.name: getattr(config, item.name) for item in fields(config)}
+    given["onnx"] = config.onnx or None
+    given["run"] = Path(shipped_path(str(config.run)))
+    del given["trust"]
+    as_json, out = given.pop("json"), given.pop("out") or config.usual_out()
+    with redirect_stdout(sys.stderr):  # a policy may print, and Torch does while it writes ONNX
+        folder = write_export(given.pop("run"), out, **given)
+    files = [file for file in sorted(folder.iterdir()) if file.is_file()]
+    if as_json:
+        print_json({"folder": folder, "files": files})
+    else:
+        console = Console()
+        for file in files:
+            console.print(f"{file}  {file.stat().st_size:,} bytes", soft_wrap=True)
+    return folder

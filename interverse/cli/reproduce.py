@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from interverse.cli.json_output import print_json
+from interverse.cli.flags import print_json
 
 # config dataclass -> (folder of `interverse.benchmarks`, its settings)
 _SETTINGS = {

@@ -25,9 +25,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from interverse.cli import UsageError, parse_flags
-from interverse.cli.config_file import flag_words
-from interverse.cli.evaluate import Evaluate, flag_names, parse_pairs
-from interverse.cli.json_output import print_json
+from interverse.cli.evaluate import Evaluate
+from interverse.cli.flags import flag_names, flag_words, parse_pairs, print_json
 from interverse.cli.train import parsed, training, usual_algorithm
 from interverse.core.code import stamp
 from interverse.core.errors import (
@@ -49,9 +48,9 @@ from interverse.core.files.yaml_text import check_keys, read_yaml
 from interverse.core.rng import check_seed
 from interverse.envs.build import build_world
 from interverse.protocols.evaluate import RESULT_FILE, evaluate
-from interverse.protocols.folder import file_hash
 from interverse.protocols.measures import select_metrics
-from interverse.protocols.select import check_unset, select_protocols
+from interverse.protocols.protocol import check_unset, select_protocols
+from interverse.protocols.record import file_hash
 from interverse.results import Results
 from interverse.rollouts.executors import gpus_of, run_units
 from interverse.rollouts.policy import load_policy

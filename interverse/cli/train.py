@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import field, fields, make_dataclass, replace
 from importlib.util import find_spec
@@ -16,8 +16,8 @@ from rich.console import Console
 
 from interverse.agents import AGENTS, tagged
 from interverse.cli import UsageError, parse_flags
-from interverse.cli.evaluate import parse_pairs, summary
-from interverse.cli.json_output import print_json
+from interverse.cli.evaluate import summary
+from interverse.cli.flags import parse_pairs, print_json
 from interverse.core.errors import (
     InterverseError,
     InvalidValueError,
@@ -30,7 +30,7 @@ from interverse.core.errors import (
 from interverse.core.files.json_text import read_json, read_json_object
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.reports.runs import CURVES_FILE, read_folder
-from interverse.rollouts.policy_card import CARD
+from interverse.rollouts.saved import CARD
 from interverse.worlds import WORLDS
 
 Trainer = Callable[..., Any]
@@ -68,9 +68,7 @@ def choose(words: Sequence[str]) -> tuple[type[Any], Trainer]:
     """Returns the config whose flags a command's words are, and the function that takes it."""
     task, algorithm = _given("--task", words), _given("--algorithm", words)
     if task.startswith("rooms/"):
-        from interverse.cli.train_pairs import TrainPairsCommand, train_pairs
-
-        return TrainPairsCommand, train_pairs
+        return pairs_command(), train_pairs
     if task.startswith(("blocks/", "chemistry/")):
         raise InvalidValueError(
             explain(
@@ -231,3 +229,47 @@ def _told(policy: Path) -> dict[str, Any]:
         last = read_json(run / "curve.json")[-1:]
     steps = read_json_object(policy / CARD)["trained"]["steps"]
     return {"run": run, "policy": policy, "steps": steps, "last": last}
+
+
+@functools.cache
+def pairs_command() -> type[Any]:
+    """Returns the settings of recognition models on pairs of rooms as a command."""
+    from interverse.models.pairs.train import TrainPairs  # loads Torch
+
+    flag = ("json", Annotated[bool, tyro.conf.arg(help=_JSON)], field(default=False))
+    body = {"__doc__": TrainPairs.__doc__}
+    return make_dataclass(
+        "TrainPairsCommand",
+        [flag],
+        bases=(TrainPairs,),
+        namespace=body,
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def train_pairs(config: Any) -> dict[str, Any]:
+    """Trains; curves go to standard error, the results to standard output."""
+    from interverse.models.pairs.train import train_pairs as run  # loads Torch
+
+    def listener(row: Mapping[str, Any]) -> None:
+        sys.stderr.write(
+            f"epoch {row['epoch']:3d}  loss {row['loss']:.4f}  train {row['train']:.3f}"
+            f"  valid {row['valid']:.3f}  ID {row['test_id']:.3f}  OOD {row['test_ood']:.3f}"
+            f"  {row['seconds']:.1f} s\n"
+        )
+
+    with redirect_stdout(sys.stderr):  # libraries may print
+        found = run(config, [listener]).record()
+    file = config.out / "result.json"
+    if config.json:
+        told = {name: found[name] for name in ("weights", "sizes", "selection")}
+        ends = {"epochs": len(found["history"]), "last": found["history"][-1:]}
+        print_json({"run": config.out, "path": file, **ends, **told})
+        return found
+    lines = [f"{'epoch chosen by':<16}{'ID':>7}{'OOD':>7}"]
+    for rule, row in found["selection"].items():
+        lines.append(f"{rule:<16}{row['test_id']:7.3f}{row['test_ood']:7.3f}")
+    lines.append(f"encoder weights: {found['weights']}; written: {file}")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return found

@@ -1,4 +1,4 @@
-"""`interverse verify`: are the results what was written, and what their episodes give?"""
+"""`interverse verify`: do results hold what their episodes give? `diff`: how two differ."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
-from interverse.cli.json_output import print_json
+from interverse.cli.flags import print_json
 from interverse.protocols.verify import Verdict, VerificationError
 from interverse.protocols.verify import verify as run
-from interverse.rollouts.shipped import shipped_path
+from interverse.reports.runs import read_folder
+from interverse.results.comparisons import made_by, scored
+from interverse.results.text import Estimate, TextTable
+from interverse.rollouts.saved import shipped_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,3 +58,51 @@ def verify(config: Verify) -> Verdict:
     if not config.json:
         Console().print(str(verdict), soft_wrap=True, highlight=False)
     return verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diff:
+    """Compares two evaluations: what made them, and the scores of the episodes they share."""
+
+    a: Annotated[Path, tyro.conf.Positional]
+    """A folder that `interverse evaluate --out` or `train --out` wrote."""
+    b: Annotated[Path, tyro.conf.Positional]
+    """Another one."""
+    json: bool = False
+    """Write one JSON document to standard output, progress to standard error."""
+
+
+def diff(config: Diff) -> None:
+    """Prints both tables and one line with the verdict."""
+    a, b = (read_folder(folder).final() for folder in (config.a, config.b))
+    made, scores = made_by(a, b), scored(a, b)
+    told = _difference_verdict(scores)
+    if config.json:
+        found = {"made_by": _rows(made), "scores": _rows(scores)}
+        print_json({**found, "note": scores.caption, "verdict": told})
+        return
+    console = Console()
+    for table in (made, scores):
+        console.print(table.render("rich"))
+    console.print(told, soft_wrap=True)
+
+
+def _rows(table: TextTable) -> list[dict[str, Any]]:
+    """Returns the rows by column; an estimate as its value and the ends of its interval."""
+    names = [name.lower().rstrip("?").replace(" ", "_") for name in table.header]
+    cells = ([asdict(c) if isinstance(c, Estimate) else c for c in row] for row in table.rows)
+    return [dict(zip(names, row, strict=True)) for row in cells]
+
+
+def _difference_verdict(scores: TextTable) -> str:
+    verdicts = [row[-1] for row in scores.rows]
+    rows = [dict(zip(scores.header, row, strict=True)) for row in scores.rows]
+    differ = [row for row in rows if row["verdict"] == "differs"]
+    matters = [f"{row['score']} under {row['protocol']}" for row in differ]
+    if not verdicts:
+        return "Nothing to compare: they share no scored episode."
+    if matters:
+        return f"It matters: {', '.join(matters[:8])} differ beyond chance."
+    if "within chance" in verdicts:
+        return "Scores differ, but no more than chance explains."
+    return "The shared scores are equal to the last bit."

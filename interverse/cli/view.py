@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from interverse.cli.evaluate import flag_names, known_policy, parse_pairs
+from interverse.cli.evaluate import known_policy
+from interverse.cli.flags import flag_names, parse_pairs
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain
-from interverse.rollouts.policy_card import is_path
 from interverse.rollouts.policy_world import policy_world
-from interverse.rollouts.shipped import SHIPPED, shipped_path, trained_policy
+from interverse.rollouts.saved import SHIPPED, is_path, shipped_path, trained_policy
 from interverse.viewer.session import Session
 from interverse.worlds import WORLDS
 

@@ -34,7 +34,6 @@ from interverse.core.type_checks import blames_types
 from interverse.envs import WorldEnv, make
 from interverse.envs.values import to_numpy
 from interverse.protocols import record
-from interverse.protocols.folder import RUN_FILE, add_to_index, check_indexed, write_index
 from interverse.protocols.measures import (
     Metric,
     MetricLike,
@@ -42,9 +41,8 @@ from interverse.protocols.measures import (
     is_registered,
     select_metrics,
 )
-from interverse.protocols.protocol import Protocol
-from interverse.protocols.record import Request
-from interverse.protocols.select import Selection, check_unset, select_protocols
+from interverse.protocols.protocol import Protocol, Selection, check_unset, select_protocols
+from interverse.protocols.record import RUN_FILE, Request, add_to_index, check_indexed, write_index
 from interverse.protocols.unit import ROWS, Unit, play, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
@@ -59,7 +57,6 @@ from interverse.rollouts.policy import (
     training_space,
     uniform_action,
 )
-from interverse.rollouts.policy_files import pack_policy
 from interverse.rollouts.policy_world import (
     behind_note,
     check_task,
@@ -70,6 +67,7 @@ from interverse.rollouts.policy_world import (
     task_note,
     unrecorded_note,
 )
+from interverse.rollouts.saved import pack_policy
 from interverse.scm.space import Choice, Space
 from interverse.scm.variable import Variable
 from interverse.worlds.own_code import own_code

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from interverse.core.code import files_hash
-from interverse.rollouts.policy_card import CARD, NAMES, PolicyLike, policy_path
-from interverse.rollouts.shipped import SHIPPED, trained_policy
+from interverse.rollouts.saved import CARD, NAMES, SHIPPED, PolicyLike, policy_path, trained_policy
 
 _DEEPEST = 32
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")

@@ -10,7 +10,7 @@ from interverse.agents.train import Train, train
 from interverse.core.errors import check_whole
 from interverse.core.files.atomic import write_json
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, MOST_EPISODES, evaluate
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.results import Results
 from interverse.results.provenance import command
 from interverse.rollouts.exported import ExportedPolicy

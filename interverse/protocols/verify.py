@@ -24,12 +24,12 @@ from interverse.core.rng import generator
 from interverse.protocols import record
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.fingerprint import fingerprint, recorded_policy
-from interverse.protocols.folder import RUN_FILE, file_hash, read_index
 from interverse.protocols.measures import select_metrics
+from interverse.protocols.record import RUN_FILE, file_hash, read_index
 from interverse.protocols.unit import ROWS, Unit, play, unit_name
 from interverse.results import Results
 from interverse.rollouts.policy import PolicyLike, load_policy
-from interverse.rollouts.policy_card import CARD, policy_path
+from interverse.rollouts.saved import CARD, policy_path
 from interverse.worlds.own_code import check_trusted, own_code, trusting
 
 _ADDRESS = ("protocol", "seed", "episode")

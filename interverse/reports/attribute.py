@@ -29,12 +29,10 @@ from interverse.envs import make_vec
 from interverse.envs.make import check_options
 from interverse.protocols.factors import DOMAIN, Factors, FactorsLike, as_factors
 from interverse.protocols.protocol import ATTEMPTS, Protocol
-from interverse.protocols.scorer import EpisodeScorer
-from interverse.protocols.unit import ROWS
+from interverse.protocols.unit import ROWS, EpisodeScorer
 from interverse.reports.attribution import Attribution, Condition
 from interverse.results.schema import SCORES
-from interverse.rollouts.fixed_batch import FixedBatchPolicy
-from interverse.rollouts.policy import PolicyLike, as_policy, tell_engine
+from interverse.rollouts.policy import FixedBatchPolicy, PolicyLike, as_policy, tell_engine
 from interverse.rollouts.policy_world import check_task, policy_world
 from interverse.worlds.world import engine_of
 

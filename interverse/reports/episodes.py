@@ -20,7 +20,7 @@ from interverse.protocols.record import protocol_from
 from interverse.protocols.unit import Unit, Watched, watch
 from interverse.reports.attribute import attribute
 from interverse.results import Highlight, Results, highlights
-from interverse.rollouts.policy_card import PolicyLike
+from interverse.rollouts.saved import PolicyLike
 from interverse.worlds.own_code import check_trusted
 
 if TYPE_CHECKING:

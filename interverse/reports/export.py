@@ -18,8 +18,8 @@ from interverse.protocols.evaluate import RESULT_FILE
 from interverse.reports.runs import is_of_policy, read_folder, run_scores
 from interverse.results import Results, tables
 from interverse.results.text import Estimate, TextTable
-from interverse.rollouts.policy_card import CARD
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
+from interverse.rollouts.saved import CARD
 from interverse.worlds.own_code import check_trusted
 
 CARD_FILE, VIDEO_FILE = "README.md", "replay.mp4"
@@ -97,8 +97,8 @@ def _scores(run: Path, policy: Path, given: Sequence[str | os.PathLike[str]]) ->
 
 def _write_policy(source: Path, target: Path, *, onnx: bool | None) -> None:
     """Writes the policy in each of its forms."""
+    from interverse.rollouts.exported import save_onnx, save_torchscript
     from interverse.rollouts.policy import load_policy  # loads Torch
-    from interverse.rollouts.torchscript import save_onnx, save_torchscript
 
     policy = load_policy(source)
     policy.save(target)

@@ -30,7 +30,7 @@ from interverse.results import Results
 from interverse.results.estimates import interval_rng
 from interverse.results.tables import space_labels
 from interverse.rollouts import rollout
-from interverse.rollouts.shipped import trained_policy
+from interverse.rollouts.saved import trained_policy
 
 POLICY, TASK, METRIC = "pushing_2", "trifinger/pushing-v1", "last_fractional_success"
 _STARTS = ("block_0/cylindrical_position", "goal_0/cylindrical_position")

@@ -23,12 +23,10 @@ from interverse.reports import PLOTS
 from interverse.reports.episodes import Explained, explain_costs, film
 from interverse.results import Results, tables
 from interverse.results.comparisons import comparisons
-from interverse.results.labels import metric_label
-from interverse.results.provenance import command, versions
+from interverse.results.estimates import Unit, unit_words, units
+from interverse.results.provenance import check_poolable, command, versions
 from interverse.results.published import beside_printed
-from interverse.results.settings import check_poolable
-from interverse.results.text import LIFTED, Cell, TextTable
-from interverse.results.units import Unit, unit_words, units
+from interverse.results.text import LIFTED, Cell, TextTable, metric_label
 from interverse.rollouts.policy import PolicyLike
 from interverse.worlds.own_code import trusting
 

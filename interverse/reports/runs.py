@@ -11,7 +11,7 @@ from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.json_text import read_json, read_json_object
 from interverse.protocols.evaluate import COMMAND_FILE, EVALUATION_FILE, RESULT_FILE
 from interverse.protocols.fingerprint import fingerprint
-from interverse.protocols.folder import RUN_FILE
+from interverse.protocols.record import RUN_FILE
 from interverse.results import Results
 
 

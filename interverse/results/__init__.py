@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from interverse.results.highlights import Highlight, highlights
-from interverse.results.results import Results
+from interverse.results.results import Highlight, Results, highlights
 
 __all__ = ["Highlight", "Results", "highlights"]

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
 from interverse.core.type_checks import blames_types
-from interverse.results import parquet, tables
-from interverse.results.labels import split_step
-from interverse.results.schema import SCORES, checked, is_score
-from interverse.results.settings import check_poolable, told_apart
+from interverse.results import tables
+from interverse.results.provenance import check_poolable, told_apart
+from interverse.results.schema import SCORES, checked, is_score, read_table, write_table
+from interverse.results.text import split_step
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd
 
 
 @final
@@ -92,7 +92,7 @@ class Results:
         Raises:
             FileFormatError: the file is truncated, is not a results file, or is of another version.
         """
-        data, provenance = parquet.read(Path(path), any_version=any_version)
+        data, provenance = read_table(Path(path), any_version=any_version)
         return cls(data=data, provenance=provenance)
 
     @staticmethod
@@ -119,7 +119,7 @@ class Results:
     @blames_types
     def to_parquet(self, path: str | Path) -> Path:
         """Writes the table with its provenance, whole or not at all, and returns the path."""
-        return parquet.write(self.data, self.provenance, Path(path))
+        return write_table(self.data, self.provenance, Path(path))
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns the table as a pandas DataFrame."""
@@ -348,3 +348,54 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         else:
             joined[name] = different
     return joined
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Highlight:
+    """One episode worth a picture; its address is enough to run it again."""
+
+    label: str  # "best", "median" or "worst"
+    experiment: str
+    task: str
+    protocol: str
+    seed: int
+    episode: int
+    score: float
+
+    @property
+    def caption(self) -> str:
+        """Returns the line that stands under its picture."""
+        where = f"{self.protocol}, seed {self.seed}, episode {self.episode}"
+        return f"{self.experiment}, {self.label}: {self.score:.2f} ({where})"
+
+
+def highlights(results: Results, metric: str = "last_fractional_success") -> list[Highlight]:
+    """Returns the best, median and worst scored episode of each experiment and task.
+
+    Among equals the first in the table is taken, so the choice is the same every time.
+    """
+    last = results.final()
+    scores = last.scores(metric)
+    columns = {n: last.column(n) for n in ("experiment", "task", "protocol", "seed", "episode")}
+    found = []
+    for experiment in last.experiments:
+        for task in last.tasks:
+            here = (columns["experiment"] == experiment) & (columns["task"] == task)
+            rows = np.flatnonzero(here & ~np.isnan(scores))
+            order = rows[np.argsort(-scores[rows], kind="stable")]
+            places = {"best": 0, "median": len(order) // 2, "worst": len(order) - 1}
+            for label, place in places.items() if len(order) else ():
+                row = order[place]
+                found.append(
+                    Highlight(
+                        label=label,
+                        experiment=experiment,
+                        task=task,
+                        protocol=str(columns["protocol"][row]),
+                        seed=int(columns["seed"][row]),
+                        episode=int(columns["episode"][row]),
+                        score=float(scores[row]),
+                    )
+                )
+    return found

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from interverse.metrics import generalisation, statistics
 from interverse.results.estimates import (
     MEDIAN,
+    Unit,
     are_successes,
     count,
     estimates,
@@ -28,11 +29,12 @@ from interverse.results.estimates import (
     over_seeds,
     pooled_mean,
     score_range,
+    seeds_of,
+    unit_words,
+    units,
     wilson,
 )
-from interverse.results.labels import less_is_better
-from interverse.results.text import Cell, Estimate, Format, Text, TextTable
-from interverse.results.units import Unit, seeds_of, unit_words, units
+from interverse.results.text import Cell, Estimate, Format, Text, TextTable, less_is_better
 
 if TYPE_CHECKING:
     from interverse.results.results import Results

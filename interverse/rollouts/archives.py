@@ -22,8 +22,14 @@ from interverse.core.files.json_text import parse_json
 from interverse.core.files.tensor_files import read_torch
 from interverse.core.files.zip_archive import open_zip, read_npz
 from interverse.rollouts.exported import Activation, Card, ExportedPolicy
-from interverse.rollouts.policy_card import check_bounds, check_chain, check_seen, printed_numbers
-from interverse.rollouts.released import ReleasedCard, released_card
+from interverse.rollouts.saved import (
+    ReleasedCard,
+    check_bounds,
+    check_chain,
+    check_seen,
+    printed_numbers,
+    released_card,
+)
 
 try:
     import torch

@@ -20,8 +20,7 @@ from interverse.envs import Snapshot, WorldEnv, make, make_vec
 from interverse.rollouts.counterfactual import counterfactual
 from interverse.rollouts.evidence import WITNESS_LAWS, Evidence, WitnessTrial
 from interverse.rollouts.runner import rollout
-from interverse.rollouts.witness_search import search
-from interverse.rollouts.witnesses import WitnessBench, stored
+from interverse.rollouts.witnesses import WitnessBench, search, stored
 from interverse.scm import Space
 
 _STEPS = 5

@@ -29,8 +29,7 @@ from interverse.core.files.json_text import read_json_object
 from interverse.envs.build import options_of
 from interverse.envs.values import to_numpy
 from interverse.rollouts.policy import RATES, as_policy, load_policy
-from interverse.rollouts.policy_card import CARD, PolicyLike, policy_path
-from interverse.rollouts.released import released_card
+from interverse.rollouts.saved import CARD, PolicyLike, policy_path, released_card
 from interverse.worlds import WORLDS
 from interverse.worlds.own_code import check_trusted
 from interverse.worlds.world import World, parse_options

@@ -18,8 +18,7 @@ from interverse.envs.driver import LogEntry, Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
-from interverse.rollouts.fixed_batch import check_rows, one_thread
-from interverse.rollouts.policy import PolicyLike, as_policy
+from interverse.rollouts.policy import PolicyLike, as_policy, check_rows, one_thread
 from interverse.rollouts.policy_world import check_world, policy_world
 from interverse.scm import Outcome
 

@@ -27,11 +27,9 @@ from interverse.envs.build import options_of
 from interverse.envs.driver import Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
-from interverse.protocols.protocol import ATTEMPTS, Protocol
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import ATTEMPTS, Protocol, select_protocols
 from interverse.rollouts import as_policy
-from interverse.rollouts.fixed_batch import check_rows
-from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy import PolicyLike, check_rows
 from interverse.rollouts.policy_world import check_world
 from interverse.scm import Outcome
 from interverse.sim.shapes import Shape

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 from interverse.agents.batch.starts import make_arena
 from interverse.protocols.on_device import play, starts_of
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.rollouts.exported import ExportedPolicy
 from tests.sim.device_parity import spread
 

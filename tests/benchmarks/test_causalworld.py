@@ -47,9 +47,9 @@ from interverse.benchmarks.causalworld.settings import (
     CausalWorldSettings,
 )
 from interverse.fit.work import commit
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.results import Results
-from interverse.rollouts import released as known
+from interverse.rollouts import saved as known
 from interverse.rollouts.exported import ExportedPolicy
 from tests.rollouts.test_archives import second_version
 from tools import causalworld_page

@@ -45,7 +45,7 @@ from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.fit.work import Clock, OutOfTimeError
 from interverse.reports.attribution import Attribution
-from interverse.rollouts.pixels import PixelCard, PixelPolicy
+from interverse.rollouts.exported import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS
 from tests.conformance.cases import TEXTURES
 from tools import dmcr_page

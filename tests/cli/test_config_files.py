@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from interverse.cli import VERBS, _load, main
-from interverse.cli.config_file import CONFIG_FILE, config_text
+from interverse.cli.flags import CONFIG_FILE, config_text
 from interverse.core.errors import InterverseError
 
 # Words of each verb that writes a folder, with a flag of every kind.

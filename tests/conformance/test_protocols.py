@@ -12,7 +12,7 @@ import interverse as iv
 from interverse.actors.actor import apply
 from interverse.core.registry import Entry
 from interverse.protocols import PROTOCOLS
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.worlds import WORLDS
 
 ORACLE = Path(__file__).parent.parent / "parity" / "data" / "trifinger.json"

@@ -28,8 +28,7 @@ from interverse.rollouts.evidence import (
     WitnessTrial,
     edge_kind,
 )
-from interverse.rollouts.witness_search import search
-from interverse.rollouts.witnesses import WitnessBench, replay, stored
+from interverse.rollouts.witnesses import WitnessBench, replay, search, stored
 from interverse.scm import CausalGraph
 from interverse.worlds import WORLDS
 

@@ -150,7 +150,7 @@ def test_picking_says_that_its_goal_stands_above_the_middle():
 
 @pytest.mark.parametrize("name", ["P10", "P11"])
 def test_what_a_protocol_draws_is_what_holds(name):
-    from interverse.protocols.select import select_protocols
+    from interverse.protocols.protocol import select_protocols
 
     (protocol,) = select_protocols(PUSHING, name)
     venv = iv.make_vec(PUSHING, 40)

@@ -24,7 +24,7 @@ from scipy.spatial.transform import Rotation
 import interverse as iv
 from interverse.actors.actor import apply
 from interverse.envs.wrappers import ObjectSelector, StartingState
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.worlds.trifinger import robot
 from interverse.worlds.trifinger.tasks.towers import _shape
 

@@ -17,8 +17,7 @@ import interverse as iv
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, StorageError, UnknownNameError
 from interverse.protocols import unit as unit_module
-from interverse.protocols.protocol import Protocol, Region
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import Protocol, Region, select_protocols
 from interverse.protocols.unit import ROWS, Unit, play, run_unit
 from interverse.results import Results
 from tests.envs.toy import ID, ensure_registered

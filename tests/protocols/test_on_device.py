@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 from interverse.agents.batch.starts import Starts
 from interverse.protocols.on_device import DIVERGED, REFUSED, episode_rows
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.results import Results
 
 

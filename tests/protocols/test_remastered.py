@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.protocols import PROTOCOLS
-from interverse.protocols.protocol import Protocol
+from interverse.protocols.protocol import Protocol, select_protocols
 from interverse.protocols.remastered import (
     CONTROL,
     REMASTERED,
@@ -20,7 +20,6 @@ from interverse.protocols.remastered import (
     TRAIN_SEEDS,
     VALID_SEEDS,
 )
-from interverse.protocols.select import select_protocols
 from interverse.results import Results, tables
 from interverse.rollouts.policy_world import policy_world
 from interverse.worlds import WORLDS

@@ -11,7 +11,7 @@ import pytest
 import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.protocols import unit as units
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 
 TASK = "tutorial/slider-v1"
 

@@ -7,7 +7,7 @@ import pytest
 
 from interverse.protocols import unit as units
 from interverse.protocols.protocol import Protocol
-from interverse.protocols.scorer import EpisodeScorer
+from interverse.protocols.unit import EpisodeScorer
 from interverse.sim import SimulationError
 
 TASK = "tutorial/slider-v1"

@@ -8,7 +8,7 @@ import interverse as iv
 from interverse.agents.policies import trained_policy
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError
-from interverse.protocols.folder import write_index
+from interverse.protocols.record import write_index
 from interverse.protocols.verify import VerificationError, verify
 from interverse.results import Results
 from interverse.rollouts.policy import load_policy

@@ -16,7 +16,7 @@ from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import describe, protocol_from
 from interverse.reports.episodes import film
 from interverse.results import Results, highlights
-from interverse.rollouts.shipped import trained_policy
+from interverse.rollouts.saved import trained_policy
 
 SLIDER = "tutorial/slider-v1"
 

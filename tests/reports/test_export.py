@@ -14,9 +14,13 @@ from interverse.results import Results
 
 torch = pytest.importorskip("torch")
 
-from interverse.rollouts.exported import ExportedPolicy  # noqa: E402
-from interverse.rollouts.pixels import PixelCard, PixelPolicy  # noqa: E402
-from interverse.rollouts.torchscript import save_onnx, save_torchscript  # noqa: E402
+from interverse.rollouts.exported import (  # noqa: E402
+    ExportedPolicy,
+    PixelCard,
+    PixelPolicy,
+    save_onnx,
+    save_torchscript,
+)
 
 
 def acts(path, seen):

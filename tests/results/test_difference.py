@@ -8,7 +8,7 @@ import io
 import numpy as np
 
 from interverse.results import Results
-from interverse.results.difference import scored
+from interverse.results.comparisons import scored
 
 
 def row(**given):

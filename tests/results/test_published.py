@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.reports.page import report
 from interverse.results import Results
 from interverse.results.published import beside_printed, printed_returns

@@ -19,7 +19,7 @@ from interverse.core.errors import (
     StorageError,
     UnknownNameError,
 )
-from interverse.results import Results, highlights, parquet
+from interverse.results import Results, highlights, schema
 from interverse.results.provenance import versions
 from interverse.results.schema import CONTRACT
 from tests.results import synthetic
@@ -225,13 +225,13 @@ def test_other_files_and_versions_are_refused(tmp_path, monkeypatch):
     with pytest.raises(FileFormatError, match="not one of results"):
         Results.from_parquet(tmp_path / "plain.parquet")
     with monkeypatch.context() as patch:
-        patch.setattr(parquet, "__version__", "0.0.1")
+        patch.setattr(schema, "__version__", "0.0.1")
         path = synthetic.results().to_parquet(tmp_path / "old.parquet")
     with pytest.raises(FileFormatError, match=r"made by interverse 0\.0\.1.*any_version=True"):
         Results.from_parquet(path)
     assert len(Results.from_parquet(path, any_version=True)) == 100
     with monkeypatch.context() as patch:
-        patch.setattr(parquet, "FORMAT", "interverse-results-9")
+        patch.setattr(schema, "FORMAT", "interverse-results-9")
         path = synthetic.results().to_parquet(tmp_path / "format.parquet")
     with pytest.raises(FileFormatError, match="format 'interverse-results-9'"):
         Results.from_parquet(path, any_version=True)

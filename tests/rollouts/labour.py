@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from interverse.core.errors import InterventionError
-from interverse.rollouts.policy_files import PolicyFiles, unpacked_policy
+from interverse.rollouts.saved import PolicyFiles, unpacked_policy
 
 
 def times(unit: int, shared: int) -> int:

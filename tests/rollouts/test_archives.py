@@ -12,7 +12,7 @@ import pytest
 
 import interverse as iv
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
-from interverse.rollouts import released
+from interverse.rollouts import saved
 from interverse.rollouts.archives import load_archive
 from interverse.rollouts.policy import as_policy
 from interverse.rollouts.policy_world import policy_world
@@ -66,7 +66,7 @@ def test_a_released_policy_is_known_by_its_content(tmp_path, monkeypatch, capsys
     path = tmp_path / "mine.zip"
     second_version(path)
     number = hashlib.sha256(path.read_bytes()).hexdigest()
-    monkeypatch.setitem(released.RELEASED, number, released.Released("pushing", 1))
+    monkeypatch.setitem(saved.RELEASED, number, saved.Released("pushing", 1))
     assert policy_world(path).task == TASK
     results = iv.evaluate(path, TASK, "P0", episodes=1, max_steps=3)
     assert results.provenance["options"]["skip_frame"] == 3
@@ -86,9 +86,9 @@ def test_a_zip_without_a_world_says_how_it_is_played(tmp_path, capsys):
 
 
 def test_the_release_has_five_policies_and_a_tutorials_two():
-    tasks = sorted({known.task for known in released.RELEASED.values()})
+    tasks = sorted({known.task for known in saved.RELEASED.values()})
     assert tasks == ["pick_and_place", "picking", "pushing", "reaching", "stacking2"]
-    assert len(released.RELEASED) == 7
+    assert len(saved.RELEASED) == 7
 
 
 def test_version_3_acts_as_the_model_that_was_saved(tmp_path):

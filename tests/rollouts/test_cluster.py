@@ -17,7 +17,7 @@ from interverse.core.errors import InterventionError, InterverseError, InvalidVa
 from interverse.data import Collect, collect, generate
 from interverse.data.pairs import CollectPairs, collect_pairs
 from interverse.rollouts.executors import run_units
-from interverse.rollouts.policy_files import pack_policy
+from interverse.rollouts.saved import pack_policy
 from tests.data.pairs.factory import Source
 from tests.rollouts import labour
 

@@ -12,7 +12,7 @@ import pytest
 
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.unit import Unit, play
-from interverse.rollouts.fixed_batch import FixedBatchPolicy
+from interverse.rollouts.policy import FixedBatchPolicy
 
 torch = pytest.importorskip("torch")
 
@@ -75,7 +75,7 @@ def test_a_policy_that_asks_for_goals_is_told_those_of_its_own_row():
 _WIDE = """
 import hashlib, numpy as np
 from interverse.rollouts.archives import Perceptron
-from interverse.rollouts.fixed_batch import FixedBatchPolicy
+from interverse.rollouts.policy import FixedBatchPolicy
 draw = np.random.default_rng(0)
 shapes = (2000, 512), (512, 512), (512, 9)
 layers = [(0.02 * draw.normal(size=s).astype("f"), np.zeros(s[1], "f")) for s in shapes]

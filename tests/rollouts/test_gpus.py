@@ -12,7 +12,7 @@ from interverse.cli.sweep import SweepCell
 from interverse.core.errors import InvalidValueError
 from interverse.data import Collect
 from interverse.data.episodes import CollectEpisodes
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.protocols.unit import Unit
 from interverse.rollouts.executors import gpus_of, run_units
 

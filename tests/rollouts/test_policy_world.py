@@ -13,7 +13,7 @@ from interverse.core.errors import InvalidValueError
 from interverse.protocols.protocol import Protocol
 from interverse.rollouts.policy import load_policy
 from interverse.rollouts.policy_world import policy_world
-from interverse.rollouts.shipped import trained_policy
+from interverse.rollouts.saved import trained_policy
 
 PUSHING, SLIDER = "trifinger/pushing-v1", "tutorial/slider-v1"
 nn = pytest.importorskip("torch").nn

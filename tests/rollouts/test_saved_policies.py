@@ -9,7 +9,7 @@ import pytest
 
 from interverse.core.errors import FileFormatError
 from interverse.rollouts.policy import load_policy
-from interverse.rollouts.shipped import trained_policy
+from interverse.rollouts.saved import trained_policy
 
 pytest.importorskip("torch")
 

@@ -27,7 +27,7 @@ def policy():
 
 
 def test_the_file_acts_as_the_policy(policy, tmp_path):
-    from interverse.rollouts.torchscript import save_torchscript
+    from interverse.rollouts.exported import save_torchscript
 
     path = save_torchscript(policy, tmp_path / "robot" / "policy.pt")
     with warnings.catch_warnings():

@@ -39,7 +39,7 @@ import interverse as iv
 from interverse.agents.batch.starts import Starts, make_arena
 from interverse.agents.policies import trained_policy
 from interverse.protocols.on_device import REFUSED, play, starts_of
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.rollouts.exported import ExportedPolicy
 
 Scores = Mapping[str, np.ndarray]

@@ -18,7 +18,7 @@ from torch.nn.utils import skip_init
 from interverse.agents.pixel.augment import fused
 from interverse.agents.pixel.half import ConvolveRelu, LongProduct, in_half
 from interverse.core.errors import InvalidValueError, explain
-from interverse.rollouts.plan_model import squashed
+from interverse.rollouts.planned import squashed
 
 _FIRST_STRIDE = 2
 

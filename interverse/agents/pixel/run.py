@@ -27,7 +27,7 @@ from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.rng import generator
 from interverse.core.run import CHECKPOINTS, Run
 from interverse.models.steps import autocast
-from interverse.rollouts.pixels import PicturePolicy, PixelCard, PixelPolicy
+from interverse.rollouts.exported import PicturePolicy, PixelCard, PixelPolicy
 from interverse.rollouts.planned import planned_policy
 
 _P = ParamSpec("_P")

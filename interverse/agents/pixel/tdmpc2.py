@@ -2,7 +2,7 @@
 
 Hansen, Su and Wang's agent. Over three steps the model should foresee the latents of what was
 seen, the rewards, and the values of what the prior would do next; nothing is reconstructed. The
-prior learns to raise the values. `interverse.rollouts.plan_model` holds the model and the search.
+prior learns to raise the values. `interverse.rollouts.planned` holds the model and the search.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from interverse.agents.pixel.agent import (
 from interverse.agents.pixel.augment import PadCrop
 from interverse.agents.pixel.graphed import GraphedCall
 from interverse.core.errors import InvalidValueError, check_number, explain
-from interverse.rollouts.plan_model import PlanModel, PlanNoise, PlanOptions, PlanSizes
+from interverse.rollouts.planned import PlanModel, PlanNoise, PlanOptions, PlanSizes
 
 _SCALE_ENDS = (0.05, 0.95)  # quantiles of values whose distance is their scale
 

@@ -19,7 +19,7 @@ from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.run import Display, Run, patient_interrupt
 from interverse.envs import make
 from interverse.models.steps import matmul_precision
-from interverse.rollouts.policy_card import POLICY_FOLDER
+from interverse.rollouts.saved import POLICY_FOLDER
 from interverse.worlds.own_code import own_code
 
 try:

@@ -1,7 +1,7 @@
-"""Trained policies that come with the package; `interverse.rollouts.shipped` says which."""
+"""Trained policies that come with the package; `interverse.rollouts.saved` says which."""
 
 from __future__ import annotations
 
-from interverse.rollouts.shipped import SHIPPED, TRAINED, TRAINED_PIXELS, trained_policy
+from interverse.rollouts.saved import SHIPPED, TRAINED, TRAINED_PIXELS, trained_policy
 
 __all__ = ["SHIPPED", "TRAINED", "TRAINED_PIXELS", "trained_policy"]

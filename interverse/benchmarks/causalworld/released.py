@@ -13,7 +13,7 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.models.checkpoint import write_json
 from interverse.protocols.evaluate import evaluate
 from interverse.results.provenance import command
-from interverse.rollouts.released import Released, released
+from interverse.rollouts.saved import Released, released
 
 _PROTOCOLS = "P0-P12"  # reaching has P0, P5 and P12, the others P0 to P11
 _SEED = 0  # of the original's own run, too

@@ -17,7 +17,7 @@ from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 from interverse.core.files.json_text import read_json
 from interverse.fit.work import Clock, Record, run_stamp
 from interverse.protocols.on_device import DIVERGED, episode_rows, play, starts_of
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.results.provenance import command
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.sim.warp_device import find_device

@@ -10,7 +10,7 @@ from typing import Any, Literal, final
 from interverse.agents.batch.ppo import PpoSettings
 from interverse.agents.presets import preset
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
-from interverse.rollouts.released import PAPER_WORLDS
+from interverse.rollouts.saved import PAPER_WORLDS
 
 CURRICULA = (0, 1, 2)
 FIGURE_TASKS = ("pushing", "picking", "pick_and_place", "stacking2")

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from interverse.envs import make
-from interverse.rollouts.pixels import PixelPolicy
+from interverse.rollouts.exported import PixelPolicy
 
 Pictures = NDArray[np.uint8]
 _AT_ONCE = 64  # pictures: the first maps of more would fill the memory

@@ -31,7 +31,7 @@ from interverse.benchmarks.dmcr.sheets import (
 from interverse.benchmarks.dmcr.variants import SWEPT, DmcrVariant, shown_variants
 from interverse.protocols.remastered import REMASTERED
 from interverse.reports.sections import Say, plot_style
-from interverse.rollouts.pixels import PixelPolicy
+from interverse.rollouts.exported import PixelPolicy
 
 _SHEET = {"smoke": (3, 48), "reduced": (20, 84), "full": (20, 84)}  # looks, pixels
 _LINES = (2, 3, 5, 6, 7)  # drawn as lines

@@ -21,7 +21,7 @@ from interverse.benchmarks.driver import reproduce_tables
 from interverse.fit.work import Clock, Failures, Record
 from interverse.models.checkpoint import read_json
 from interverse.protocols.evaluate import evaluate
-from interverse.rollouts.policy_card import CARD
+from interverse.rollouts.saved import CARD
 
 _PIECE = 10_000  # decisions between looks at the clock, where there is a limit
 

@@ -10,10 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from interverse.reports.plots import style
-from interverse.results.estimates import estimates
-from interverse.results.labels import is_share, metric_label
-from interverse.results.text import Estimate, decimals
-from interverse.results.units import Unit
+from interverse.results.estimates import Unit, estimates
+from interverse.results.text import Estimate, decimals, is_share, metric_label
 
 if TYPE_CHECKING:
     from interverse.results.results import Results

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from interverse.reports import palette
 from interverse.reports.plots import style
-from interverse.results.labels import metric_label
-from interverse.results.text import Estimate
+from interverse.results.text import Estimate, metric_label
 
 if TYPE_CHECKING:
     from interverse.reports.attribution import Attribution

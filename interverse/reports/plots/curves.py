@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter
 from interverse.core.rng import generator
 from interverse.metrics import bootstrap, statistics, student
 from interverse.reports.plots import style
-from interverse.results.labels import is_share, metric_label
+from interverse.results.text import is_share, metric_label
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

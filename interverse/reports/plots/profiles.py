@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from interverse.core.rng import generator
 from interverse.metrics import bootstrap, statistics, student
 from interverse.reports.plots import style
-from interverse.results.labels import is_share, metric_label
+from interverse.results.estimates import Unit, seeds_of, units
 from interverse.results.tables import independent, score_matrix
-from interverse.results.units import Unit, seeds_of, units
+from interverse.results.text import is_share, metric_label
 
 if TYPE_CHECKING:
     from interverse.results.results import Results

@@ -10,8 +10,7 @@ from matplotlib.projections.polar import PolarAxes
 
 from interverse.reports.plots import style
 from interverse.results.estimates import estimates
-from interverse.results.labels import is_share
-from interverse.results.text import Estimate
+from interverse.results.text import Estimate, is_share
 
 if TYPE_CHECKING:
     from interverse.results.results import Results

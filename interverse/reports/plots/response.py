@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from interverse.core.rng import generator
 from interverse.metrics import bootstrap
 from interverse.reports.plots import style
-from interverse.results.labels import component_names, is_share, metric_label
+from interverse.results.text import component_names, is_share, metric_label
 
 if TYPE_CHECKING:
     from interverse.results.results import Results

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from interverse.cli.config_file import flag_words
+from interverse.cli.flags import flag_words
 from interverse.cli.train import parsed, training
 from interverse.core.errors import InvalidValueError
 

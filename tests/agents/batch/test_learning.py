@@ -16,7 +16,7 @@ from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.core.files.checkpoints import Checkpoints
 from interverse.core.files.json_text import read_json
 from interverse.core.run import CHECKPOINTS
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.worlds import trifinger
 
 torch = pytest.importorskip("torch")

@@ -20,10 +20,9 @@ from interverse.agents.pixel.tdmpc2 import TdMpc2, TdMpc2Options
 from interverse.agents.pixel.train import train
 from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError
-from interverse.rollouts.plan_model import PlanModel, PlanSizes
-from interverse.rollouts.planned import PlannedPolicy, planned_policy
+from interverse.rollouts.exported import save_onnx, save_torchscript
+from interverse.rollouts.planned import PlanModel, PlannedPolicy, PlanSizes, planned_policy
 from interverse.rollouts.policy import as_policy
-from interverse.rollouts.torchscript import save_onnx, save_torchscript
 from tests.agents.pixel.dot import Dot
 from tests.agents.pixel.test_train import PLANNING, TINY, config
 

@@ -33,9 +33,9 @@ from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNa
 from interverse.core.files.checkpoints import Checkpoints
 from interverse.core.files.tensor_files import read_safetensors
 from interverse.core.run import CHECKPOINTS, Run
-from interverse.rollouts.pixels import PixelCard, PixelPolicy
+from interverse.rollouts.exported import PixelCard, PixelPolicy
 from interverse.rollouts.policy import as_policy
-from interverse.rollouts.policy_card import CARD
+from interverse.rollouts.saved import CARD
 from tests.agents.pixel.dot import SIZE, Dot, PlainDot
 
 TINY = {
@@ -190,7 +190,7 @@ def test_the_export_acts_as_the_agent(tmp_path):
 
 
 def test_a_small_file_acts_almost_alike(tmp_path, monkeypatch):
-    monkeypatch.setattr("interverse.rollouts.pixels._LARGE", 64)
+    monkeypatch.setattr("interverse.rollouts.exported._LARGE", 64)
     draw = torch.Generator().manual_seed(0)
     shapes = {"conv.0": (4, 3, 3, 3), "trunk": (6, 100), "norm": (6,), "actor.0": (2, 6)}
     weights = {f"{n}.weight": torch.randn(s, generator=draw) for n, s in shapes.items()}

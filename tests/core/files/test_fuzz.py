@@ -22,7 +22,7 @@ from interverse.data.generate import Collect, collect
 from interverse.data.pairs.header import PairHeader
 from interverse.envs import Snapshot
 from interverse.protocols.evaluate import RESULT_FILE
-from interverse.protocols.folder import read_index
+from interverse.protocols.record import read_index
 from interverse.reports.runs import from_curves, read_folder
 from interverse.results import Results
 from interverse.rollouts import Episode

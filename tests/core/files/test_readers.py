@@ -24,8 +24,7 @@ from interverse.core.files.parquet import read_parquet
 from interverse.core.files.yaml_text import parse_yaml, read_yaml
 from interverse.core.files.zip_archive import open_zip, read_npz
 from interverse.envs import Snapshot
-from interverse.protocols.protocol import Protocol
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import Protocol, select_protocols
 from interverse.rollouts import Episode
 
 

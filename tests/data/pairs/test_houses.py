@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from interverse.cli.evaluate import parse_pairs
+from interverse.cli.flags import parse_pairs
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.data.pairs import CollectPairs, Labels, SplitConfig, collect_pairs, open_pairs
 from interverse.data.pairs.presets import PRESETS, PairPreset, collect_preset, preset_cost

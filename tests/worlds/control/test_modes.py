@@ -9,7 +9,7 @@ from dm_control.suite.wrappers import pixels
 import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.envs.dm import DmEnv
-from interverse.protocols.select import select_protocols
+from interverse.protocols.protocol import select_protocols
 from interverse.worlds.control.colors import SETS, color_set
 from interverse.worlds.control.distraction import MATERIALS
 from interverse.worlds.control.domains import DOMAINS

@@ -1,16 +1,7 @@
-"""CausalWorld's protocols P0-P11 as literal tables, and ours for the tasks it left out.
+"""Protocols as literal tables: CausalWorld's P0-P11, the grid worlds', the rooms' and the slider's.
 
-The original varies the position alone where its paper says pose; so do these. Protocols that end in
-`_legacy` follow its quirks where they change scores, as a run of the whole benchmark in order shows
-them, and stand apart: "all" leaves them out, "legacy" means them.
-
-- A size change moves the height of every later position for good, so that after P3 blocks are put
-  down from 4.6 mm above the floor and goals float by as much (pushing, pick_and_place).
-- In picking the same leak lets goals come down to the floor.
-- In picking a new size leaves the block's centre where it was, so that it hovers or stands in the
-  floor by up to 5 mm.
-- stacking2's P9 names an object that does not exist, so its goal stays fixed.
-- Whatever moves stacking2's tower is never checked, so that blocks may start in each other.
+What the papers of grid worlds and rooms measure (ranking, planning, recognition) needs a model and
+stands in `interverse reproduce`; these are for policies that act in the worlds.
 """
 
 from __future__ import annotations
@@ -156,4 +147,36 @@ GENERAL = (
     Protocol(
         name="P8", variables={"general/size": "B", "blocks/mass": "B", _FLOOR: "B"}, options=_DRAWN
     ),
+)
+
+
+_SHAPE, _PAINT = "block_*/shape", "block_*/palette_index"
+
+BLOCKS = (
+    Protocol(name="P0", note="nothing changes"),
+    Protocol(name="P1", variables={_SHAPE: "A"}),
+    Protocol(name="P2", variables={_SHAPE: "B"}, note="shapes that training never shows"),
+)
+
+HIDDEN_WEIGHTS = (
+    *BLOCKS,
+    Protocol(name="P3", variables={_PAINT: "A"}),
+    Protocol(name="P4", variables={_PAINT: "B"}, note="colours that training never shows"),
+    Protocol(name="P5", variables={_SHAPE: "B", _PAINT: "B"}),
+)
+
+ROOMS = (
+    Protocol(name="P0", note="nothing changes"),
+    Protocol(name="P1", grid={"room/seed": range(10_000)}, note="rooms to train in"),
+    Protocol(name="P2", grid={"room/seed": range(10_000, 12_000)}, note="rooms held out"),
+)
+
+
+SLIDER = (
+    Protocol(name="P0", note="nothing changes"),
+    Protocol(name="P1", variables={"box/mass": "A"}),
+    Protocol(name="P2", variables={"box/mass": "B"}),
+    Protocol(name="P3", variables={"box/friction": "B"}),
+    Protocol(name="P4", variables={"gravity": "B", "box/mass": "B"}),
+    Protocol(name="P5", variables={"box/mass": "B"}, at=(20, 40), note="within the episode"),
 )

@@ -1,0 +1,437 @@
+"""Words of a command: NAME=VALUE pairs, config files, mistakes in one line, completion, JSON."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import sys
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import MISSING, fields
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from tyro.conf import Positional, Suppress
+
+from interverse.core.errors import (
+    FileFormatError,
+    InterverseError,
+    InvalidValueError,
+    explain,
+    unknown,
+)
+from interverse.core.files.atomic import write_text
+from interverse.core.files.json_text import parse_json, plain
+from interverse.core.files.yaml_text import check_keys, read_yaml
+from interverse.worlds import WORLDS
+
+
+def flag_words(given: Mapping[str, Any]) -> list[str]:
+    """Returns the flags that stand for values by name; null leaves a flag out.
+
+    >>> flag_words({"steps": 1000, "her": True, "option": {"skip_frame": 3}, "actor": ["visual"]})
+    ['--steps', '1000', '--her', '--option', 'skip_frame=3', '--actor', 'visual']
+    """
+    words: list[str] = []
+    for name, value in given.items():
+        flag = name.replace("_", "-")
+        if value is None or value == [] or value == {}:
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif isinstance(value, Mapping):
+            words += [f"--{flag}", *(f"{key}={json.dumps(part)}" for key, part in value.items())]
+        else:
+            parts = value if isinstance(value, list) else [value]
+            words += [f"--{flag}", *(_flag_value(name, part) for part in parts)]
+    return words
+
+
+def _flag_value(name: str, value: Any) -> str:
+    if isinstance(value, Mapping | list | bool) or value is None:
+        raise InvalidValueError(
+            explain(
+                f"{name} holds {json.dumps(value)}", allowed="text, a number, or a list of these"
+            )
+        )
+    return str(value)
+
+
+CONFIG_FILE = "config.yaml"
+_FLAG, _VERB, _OUT = "--config", "verb", "out"
+_TYPED = ("json", "trust")  # how a command prints, and what a person vouches for: never of a file
+_RECORDS = ("train.json", "run.json", "collect.json")  # of a run, an evaluation, episodes
+_SINGLE_FILES = (
+    ".csv",
+    ".gif",
+    ".h5",
+    ".hdf5",
+    ".html",
+    ".json",
+    ".lance",
+    ".mp4",
+    ".npz",
+    ".webp",
+)
+
+
+def split_config(verb: str, args: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Returns a command's words without `--config FILE`, and what the file holds.
+
+    A flag on the command line wins over the file's.
+    """
+    rest, files = _split(args)
+    if not files:
+        return rest, {}
+    if len(files) > 1:
+        raise InvalidValueError(explain(f"{_FLAG} is given {len(files)} times", allowed="once"))
+    held = read_yaml(files[0])
+    meant = held.pop(_VERB, verb)
+    if meant != verb:
+        raise InvalidValueError(
+            explain(f"{files[0]} is for `interverse {meant}`, and this is `interverse {verb}`")
+        )
+    given = {_field_of(word) for word in rest if word.startswith("--")}
+    if (moved := _moved_folder(Path(files[0]), held.get(_OUT))) is not None and _OUT not in given:
+        sys.stderr.write(f"{held[_OUT]} was moved: going on in {moved}\n")
+        held[_OUT] = str(moved)
+    return rest, {name: value for name, value in held.items() if name not in given}
+
+
+def _moved_folder(file: Path, out: Any) -> Path | None:
+    """Returns where the folder lies now that a command wrote its config into, if elsewhere."""
+    folder = file.parent
+    whole = file.name == CONFIG_FILE and any((folder / name).is_file() for name in _RECORDS)
+    if not whole or out is None or Path(str(out)).resolve() == folder.resolve():
+        return None
+    return folder
+
+
+def config_words(config: type[Any], rest: Sequence[str], held: Mapping[str, Any]) -> list[str]:
+    """Returns the words of a command: the file's values as flags, then those that were given."""
+    known = [item.name for item in fields(config) if item.name != "trust"]
+    check_keys(held, known, _FLAG.removeprefix("--"))
+    bare = [name for name in _marked(config, Positional) if held.get(name) is not None]
+    front: list[str] = []
+    if not (rest and not rest[0].startswith("-")):  # a folder or an id on the command line wins
+        for name in bare:
+            value = held[name]
+            front += [str(part) for part in (value if isinstance(value, list) else [value])]
+    return [*front, *rest, *flag_words({n: v for n, v in held.items() if n not in bare})]
+
+
+def config_text(config: Any, verb: str) -> str:
+    """Returns a config as YAML that `--config` reads: the verb, then every value that is set.
+
+    How a command prints (`--json`) is no part of what it does, and `--trust` is said anew each
+    time: both are left out.
+    """
+    hidden = _marked(type(config), Suppress)
+    names = [item.name for item in fields(config) if item.name not in (*hidden, *_TYPED)]
+    values = {name: getattr(config, name) for name in names}
+    told = {name: value for name, value in values.items() if value not in (None, (), {})}
+    lines = {_VERB: verb, **told}
+    return "".join(f"{name}: {json.dumps(plain(value))}\n" for name, value in lines.items())
+
+
+@contextmanager
+def kept(config: Any, verb: str, folder: Path | None) -> Iterator[None]:
+    """Keeps a command's config beside what it writes.
+
+    It is there while the command runs, so that a killed one can be started again; a refused command
+    leaves nothing, and what an earlier one wrote stays.
+    """
+    if folder is None:
+        yield
+        return
+    single = folder.suffix in _SINGLE_FILES
+    if folder.is_file() and not single:
+        raise InvalidValueError(explain(f"out is {folder}, which is a file", allowed="a folder"))
+    file = folder.with_suffix(".config.yaml") if single else folder / CONFIG_FILE
+    text, is_new = config_text(config, verb), not file.exists()
+    made = [path for path in file.parents if not path.exists()]
+    try:
+        if is_new:
+            write_text(file, text)
+        yield
+    except (InterverseError, OSError):
+        if is_new:
+            file.unlink(missing_ok=True)
+        with suppress(OSError):  # something else is in it
+            for path in made:
+                path.rmdir()
+        raise
+    write_text(file, text)
+
+
+def _split(args: Sequence[str]) -> tuple[list[str], list[str]]:
+    rest, files = [], []
+    words = iter(args)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name != _FLAG:
+            rest.append(word)
+            continue
+        value = value if equals else next(words, "")
+        if not value:
+            raise InvalidValueError(explain(f"{_FLAG} names no file", fix=f"{_FLAG} run.yaml"))
+        files.append(value)
+    return rest, files
+
+
+def _marked(config: type[Any], mark: Any) -> list[str]:
+    """Returns the fields with a mark of tyro's: given without a flag, or not given at all."""
+    hints = get_type_hints(config, include_extras=True)
+    return [
+        item.name
+        for item in fields(config)
+        if mark in getattr(hints[item.name], "__metadata__", ())
+    ]
+
+
+def _field_of(word: str) -> str:
+    """Returns the field that a flag sets.
+
+    >>> _field_of("--no-episodes"), _field_of("--checkpoint-every=5")
+    ('episodes', 'checkpoint_every')
+    """
+    flag = word.partition("=")[0].removeprefix("--").removeprefix("no-")
+    return flag.replace("-", "_")
+
+
+_NUMBERS = {int: "a whole number", float: "a number"}
+
+
+def mistake(config: type[Any], verb: str, args: Sequence[str]) -> str | None:
+    """Returns what is wrong with the words of a command; None if no mistake is seen.
+
+    >>> from interverse.cli.describe import Describe
+    >>> mistake(Describe, "describe", [])
+    'ID is missing. Give it: interverse describe ID.'
+    >>> mistake(Describe, "describe", ["chemistry/chain-v1", "--jsn"])
+    "unknown flag 'jsn'. Did you mean 'json'? Allowed: all, edges, json, mermaid."
+    """
+    hints = get_type_hints(config, include_extras=True)
+    flags = {f"--{name.replace('_', '-')}": hint for name, hint in hints.items() if _is_flag(hint)}
+    bare = [name for name, hint in hints.items() if Positional in _marks(hint)]
+    words: list[str] = []
+    given: set[str] = set()
+    for flag, values in _grouped(args):
+        if not flag:
+            words += values
+            continue
+        name = flag if flag in flags else flag.replace("--no-", "--", 1)
+        if name not in flags or (flag != name and _plain(flags[name]) is not bool):
+            return unknown("flag", flag[2:], [known[2:] for known in flags])
+        told, rest = _value_mistake(name, _plain(flags[name]), values)
+        if told:
+            return told
+        given.add(name)
+        words += rest
+    return _bare_mistake(hints, bare, words) or _missing(config, verb, given, len(words))
+
+
+def _is_flag(hint: Any) -> bool:
+    return Positional not in _marks(hint) and Suppress not in _marks(hint)
+
+
+def _marks(hint: Any) -> tuple[Any, ...]:
+    return getattr(hint, "__metadata__", ())
+
+
+def _plain(hint: Any) -> Any:
+    """Returns a hint without marks and without `| None`."""
+    if get_origin(hint) is Annotated:
+        return _plain(get_args(hint)[0])
+    kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+    return _plain(kinds[0]) if get_origin(hint) in (Union, UnionType) and len(kinds) == 1 else hint
+
+
+def _grouped(args: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yields each flag with the words after it; what stands before the first has no flag."""
+    flag, values = "", list[str]()
+    for word in args:
+        if word.startswith("--"):
+            yield flag, values
+            name, equals, value = word.partition("=")
+            flag, values = name.replace("_", "-"), [value] if equals else []
+        else:
+            values.append(word)
+    yield flag, values
+
+
+def _value_mistake(flag: str, kind: Any, values: list[str]) -> tuple[str, list[str]]:
+    """Returns what is wrong with a flag's values, and the words that are not its own."""
+    if kind is bool:
+        return "", values
+    many = get_origin(kind) is tuple
+    if not values and not many:
+        return explain(f"{flag} has no value", fix=f"Write it after the flag: {flag} VALUE"), []
+    own, rest = (values, []) if many else (values[:1], values[1:])
+    kind = _plain(get_args(kind)[0]) if many else kind
+    return next(filter(None, (_word_mistake(flag, kind, word) for word in own)), ""), rest
+
+
+def _word_mistake(name: str, kind: Any, word: str) -> str:
+    allowed, choices = _NUMBERS.get(kind, ""), _choices(kind)
+    if choices and word not in choices:
+        return unknown(f"value of {name}", word, choices)
+    try:
+        if allowed:
+            kind(word)
+    except ValueError:
+        return explain(f"{name} is {word!r}", allowed=allowed)
+    return ""
+
+
+def _choices(kind: Any) -> list[str]:
+    """Returns the words that a flag takes, where these are counted."""
+    if get_origin(kind) is Literal:
+        return [str(word) for word in get_args(kind)]
+    parts = [_choices(part) for part in get_args(kind)]
+    whole = get_origin(kind) in (Union, UnionType) and all(parts)
+    return [word for part in parts for word in part] if whole else []
+
+
+def _bare_mistake(hints: dict[str, Any], bare: list[str], words: list[str]) -> str:
+    for name, word in zip(bare, words, strict=False):
+        told = _word_mistake(name.upper(), _plain(hints[name]), word)
+        if told:
+            return told
+    many = any(get_origin(_plain(hints[name])) is tuple for name in bare)
+    if len(words) <= len(bare) or many:
+        return ""
+    allowed = f"flags, such as --{next(iter(hints)).replace('_', '-')}"
+    if bare:
+        allowed = f"{', '.join(map(str.upper, bare))}, then flags"
+    return explain(f"{words[len(bare)]!r} belongs to no flag", allowed=allowed)
+
+
+def _missing(config: type[Any], verb: str, given: set[str], words: int) -> str | None:
+    """Returns the line for values that must be given and were not."""
+    hints = get_type_hints(config, include_extras=True)
+    needed = [f.name for f in fields(config) if f.default is f.default_factory is MISSING]
+    bare = [name for name in needed if Positional in _marks(hints[name])]
+    flags = [f"--{n.replace('_', '-')}" for n in needed if n not in bare]
+    absent = [n.upper() for n in bare[words:]] + [flag for flag in flags if flag not in given]
+    if not absent:
+        return None
+    whole = [n.upper() for n in bare] + [f"{flag} {flag[2:].upper()}" for flag in flags]
+    verb_words = " ".join(["interverse", verb, *whole])
+    is_one = len(absent) == 1
+    return explain(
+        f"{' and '.join(absent)} {'is' if is_one else 'are'} missing",
+        fix=f"Give {'it' if is_one else 'them'}: {verb_words}",
+    )
+
+
+def print_json(document: Any) -> None:
+    """Writes one JSON document to standard output; paths are text, NaN and infinity are null."""
+    text = json.dumps(_finite(plain(document)), indent=1, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def _finite(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {name: _finite(value) for name, value in tree.items()}
+    if isinstance(tree, list):
+        return [_finite(value) for value in tree]
+    return None if isinstance(tree, float) and not math.isfinite(tree) else tree
+
+
+_SCRIPT = """\
+[ -n "$ZSH_VERSION" ] && autoload -U +X bashcompinit && bashcompinit
+_interverse() {{
+    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" words=""
+    if [ "$COMP_CWORD" = 1 ]; then
+        words="{verbs}"
+    elif [ "$before" = --task ]; then
+        words="{ids}"
+    else
+        case "${{COMP_WORDS[1]}}" in
+{flags}
+        esac
+        case "$word" in -*) ;; *) words="{ids}" ;; esac
+    fi
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+    [ ${{#COMPREPLY[@]}} = 0 ] && COMPREPLY=($(compgen -f -- "$word"))
+}}
+complete -F _interverse interverse"""
+
+
+def completion(verbs: Mapping[str, Sequence[tuple[str, str, str]]]) -> str:
+    """Returns a script that a shell evaluates: `eval "$(interverse --completion)"`.
+
+    Args:
+        verbs: each verb's kinds of work: module, config dataclass, function.
+    """
+    lines = [
+        f'            {verb}) words="{" ".join(_flags(kinds))}" ;;'
+        for verb, kinds in sorted(verbs.items())
+    ]
+    return _SCRIPT.format(
+        verbs=" ".join(sorted(verbs)), ids=" ".join(WORLDS), flags="\n".join(lines)
+    )
+
+
+def _flags(kinds: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Returns the flags of every kind of work that is installed."""
+    found = {"--config", "--help"}
+    for module, config, _ in kinds:
+        try:
+            loaded = importlib.import_module(f"interverse.cli.{module}")
+            every = [getattr(loaded, config)] if config else loaded.commands()
+        except (InterverseError, ModuleNotFoundError):
+            continue  # needs an extra
+        names = {item.name for kind in every for item in fields(kind)}
+        found |= {f"--{name.replace('_', '-')}" for name in names}
+    return sorted(found)
+
+
+def flag_names(config: Any) -> list[str]:
+    """Returns the names of a command's flags."""
+    return [item.name for item in fields(config)]
+
+
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+def parse_pairs(pairs: tuple[str, ...], flags: Iterable[str] = ()) -> dict[str, Any]:
+    """Returns options from NAME=VALUE words; a value that is no JSON is taken as text.
+
+    Args:
+        pairs: the words. True, False and None may be written as in Python.
+        flags: names that are no options of a world, since the command has flags of these names.
+    """
+    out: dict[str, Any] = {}
+    for pair in pairs:
+        name, value = parse_pair(pair)
+        if name in flags:
+            raise InvalidValueError(
+                explain(f"option {pair!r}", allowed="options of the world", fix=f"See --{name}")
+            )
+        check_once(name, out, pairs)
+        out[name] = value
+    return out
+
+
+def parse_pair(pair: str) -> tuple[str, Any]:
+    """Returns name and value of one NAME=VALUE word."""
+    name, equals, text = pair.partition("=")
+    if not name or not equals:
+        raise InvalidValueError(
+            explain(f"got {pair!r}", allowed="NAME=VALUE, such as skip_frame=3")
+        )
+    try:
+        return name, parse_json(_WORDS.get(text, text))
+    except FileFormatError:
+        return name, text
+
+
+def check_once(name: str, seen: Container[str], words: tuple[str, ...]) -> None:
+    """Raises for a name that was given before: one of the two would be dropped unseen."""
+    if name in seen:
+        given = " ".join(word for word in words if word.partition("=")[0] == name)
+        raise InvalidValueError(explain(f"{name} is given twice: {given}", fix="Give it once"))
