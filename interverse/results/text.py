@@ -1,4 +1,4 @@
-"""A table of plain cells as text (terminal, Markdown, LaTeX, CSV), and names as readers see them."""
+"""A table of plain cells as text (terminal, Markdown, LaTeX, CSV) and names as readers see them."""
 
 from __future__ import annotations
 
