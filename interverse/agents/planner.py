@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.models.heads import RewardPredictor, encode_images
 from interverse.models.recurrent import Memory
-from interverse.models.reward import RewardPredictor, encode_images
 from interverse.models.source import DataWorld
 from interverse.models.steps import matmul_precision
 from interverse.models.world_model import WorldModel
@@ -150,9 +150,9 @@ class ModelPolicy:
 
 def encode_scenes(model: WorldModel, images: np.ndarray) -> Tensor:
     """Returns the states (N, slots, width) of uint8 images, on the model's device."""
-    vision, device = model.config.vision, next(model.parameters()).device
+    config, device = model.config, next(model.parameters()).device
     flat = encode_images(model, torch.as_tensor(images).to(device))
-    return flat.unflatten(1, (vision.slots, vision.slot_width))
+    return flat.unflatten(1, (config.slots, config.slot_width))
 
 
 def plan(

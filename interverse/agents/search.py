@@ -19,8 +19,8 @@ from interverse.agents.gridworld import GridPlanning
 from interverse.agents.planner import encode_scenes
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
+from interverse.models.heads import RewardPredictor
 from interverse.models.recurrent import Memory
-from interverse.models.reward import RewardPredictor
 from interverse.models.source import DataWorld
 from interverse.models.world_model import WorldModel
 

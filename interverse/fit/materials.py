@@ -27,8 +27,8 @@ from interverse.models.counterfactual import (
 )
 from interverse.models.datasets import dataset_labels, dataset_rewards, dataset_source
 from interverse.models.effects import Effects, effects
+from interverse.models.heads import RewardData
 from interverse.models.ranking import rank_unchanged
-from interverse.models.reward import RewardData
 from interverse.models.source import TransitionSource
 from interverse.models.trials import GridTrials, WorldRespondent, blocks_trials, chemistry_trials
 

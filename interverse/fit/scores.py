@@ -34,9 +34,8 @@ from interverse.models.effects import (
     score_effects,
 )
 from interverse.models.fit import Fit
-from interverse.models.probe import fit_probe
+from interverse.models.heads import fit_probe, fit_reward
 from interverse.models.ranking import HORIZONS, evaluate_ranking
-from interverse.models.reward import fit_reward
 from interverse.models.source import TransitionSource
 from interverse.models.world_model import WorldModel
 

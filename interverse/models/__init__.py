@@ -13,12 +13,12 @@ _LAZY = {
     "Fit": "fit",
     "Fitted": "world_fit",
     "RenderedSource": "source",
-    "RewardData": "reward",
+    "RewardData": "heads",
     "WorldModel": "world_model",
     "WorldModelConfig": "world_model",
     "evaluate_ranking": "ranking",
-    "fit_probe": "probe",
-    "fit_reward": "reward",
+    "fit_probe": "heads",
+    "fit_reward": "heads",
     "fit_world_model": "world_fit",
 }
 

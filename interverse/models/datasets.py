@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.data.dataset import Dataset, draw_frames
-from interverse.models.reward import RewardData
+from interverse.models.heads import RewardData
 from interverse.models.source import (
     ArraySource,
     DataWorld,

@@ -19,18 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.models.norm_statistics import norm_statistics, track
+from interverse.models.layers import full_precision, norm_statistics, track
 
 _CPU_CHUNK = 4  # images whose features fit in cache together
-
-
-def full_precision(like: Tensor) -> torch.autocast:
-    """Returns a context in which autocast is off.
-
-    Mixed precision is for the convolutions, which are the cost; states and statistics rounded to
-    eight bits would blur the distances that ranking compares.
-    """
-    return torch.autocast(like.device.type, enabled=False)
 
 
 @final

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from interverse.metrics import recovery
 from interverse.metrics.recovery import Floats, RecoveryScores
-from interverse.models.probe import Probe
+from interverse.models.heads import Probe
 from interverse.models.source import to_float
 from interverse.models.world_model import WorldModel
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
 from interverse.models.deconvolution import PatchDecoder
-from interverse.models.norm_statistics import norm_statistics, track
+from interverse.models.layers import norm_statistics, track
 
 
 @final

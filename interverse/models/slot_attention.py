@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, final
 import torch
 from torch import Tensor, nn
 
-from interverse.models.cells import CellConv2d
-from interverse.models.deconvolution import full_precision
 from interverse.models.encoders import PictureEncoder
-from interverse.models.transformer import TransformerTransition
+from interverse.models.layers import CellConv2d, full_precision
 
 if TYPE_CHECKING:
     from interverse.models.world_model import WorldModelConfig
@@ -99,13 +97,6 @@ class ObjectSlotDecoder(nn.Module):
             return torch.einsum("bkc,bkhw->bchw", colours, masks)
 
 
-def build(config: WorldModelConfig) -> TransformerTransition:
-    """Returns the transition of a config."""
-    return TransformerTransition(
-        config.objects, config.embedding, config.actions, hidden=config.hidden
-    )
-
-
-def build_vision(config: WorldModelConfig) -> tuple[PictureEncoder, nn.Module]:
+def vision(config: WorldModelConfig) -> tuple[PictureEncoder, nn.Module]:
     """Returns the encoder and the decoder of a config."""
     return ObjectSlotEncoder(config.objects, config.embedding), ObjectSlotDecoder(config.embedding)

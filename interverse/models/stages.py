@@ -1,4 +1,4 @@
-"""Training stages: the loss of each for one batch.
+"""Training stages of a world model: the samples of each, and its loss for one batch.
 
 | stage | trains | loss |
 |---|---|---|
@@ -14,13 +14,14 @@ again and the memory is carried on.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, cast, final
 
 import torch
 from torch import Tensor, nn
 
-from interverse.models.deconvolution import full_precision
-from interverse.models.learned_graph import LearnedGraphTransition, structural_loss
+from interverse.models.fit import Draw, Feed, Fit, Needs
+from interverse.models.layers import full_precision
+from interverse.models.learner import Learner
 from interverse.models.losses import (
     Energy,
     contrastive_loss,
@@ -29,9 +30,16 @@ from interverse.models.losses import (
     kl_loss,
     transition_loss,
 )
-from interverse.models.patches import Seen
-from interverse.models.source import ModelBatch
-from interverse.models.world_model import WorldModel
+from interverse.models.patches import Seen, viewer
+from interverse.models.source import (
+    ModelBatch,
+    TransitionSource,
+    num_frames,
+    num_transitions,
+    places,
+)
+from interverse.models.transitions import LearnedGraphTransition, structural_loss
+from interverse.models.world_model import WorldModel, WorldModelConfig
 
 STAGES = {
     "contrastive": ("contrastive",),
@@ -66,15 +74,6 @@ class Episodes(NamedTuple):
     action: Tensor  # (B, T) int64
 
 
-class Draw(NamedTuple):
-    """The random numbers of one batch; fields a stage has no use for are empty."""
-
-    order: Tensor  # (B,) a permutation: whose state is whose negative
-    normal: Tensor  # (2, B, slots, width) noise of a VAE's samples
-    uniform: Tensor  # (graphs, objects, objects) for sampled graphs
-    structural: bool = False  # whether this batch moves the graph instead of the networks
-
-
 @final
 class Objective(nn.Module):
     """A world model in one stage: batch and random numbers to a loss."""
@@ -97,17 +96,10 @@ class Objective(nn.Module):
         """Returns the scalar loss of a batch, in the form that the stage's feed gives."""
         if draw.structural:
             return self._structural(batch, draw)
-        if self.stage == "pretrain":
-            return self._pretrain(batch, draw)
-        if self.stage == "transition":
-            return self._transition(batch, draw)
-        if self.stage == "contrastive":
-            return self._contrastive(batch, draw)
-        if self.stage == "jepa":
-            return self._jepa(batch, draw)
         if isinstance(batch, Episodes):
             return self._finetune_episodes(batch)
-        return self._finetune(batch, draw)
+        loss: Tensor = getattr(self, f"_{self.stage}")(batch, draw)
+        return loss
 
     def _pretrain(self, images: Tensor, draw: Draw) -> Tensor:
         state, divergence = self._sampled(images, draw.normal, 0)
@@ -185,24 +177,19 @@ class Objective(nn.Module):
             return transition.under(transition.sample(draw.uniform)[0], state, action)
         return self.model.step(state, action, self.model.start(len(state)))[0]
 
-    @torch.no_grad()
-    def _graph_losses(self, batch: ModelBatch | Latents, graphs: Tensor) -> Tensor:
-        """Returns (graphs, objects): how badly each object is predicted under each graph."""
-        if isinstance(batch, Latents):
-            state, following = batch.state, batch.next_state
-        else:
-            state, following = self.model.encode(batch.obs), self.model.encode(batch.next_obs)
-        under, energy = self.model.transition.under, Energy(sigma=self.model.config.sigma)
-        return torch.stack(
-            [energy(under(graph, state, batch.action), following).mean(0) for graph in graphs]
-        )
-
     def _structural(self, batch: ModelBatch | Latents, draw: Draw) -> Tensor:
         """Returns a loss that moves the graph alone."""
-        transition = self.model.transition
+        transition, config = self.model.transition, self.model.config
         graphs = transition.sample(draw.uniform)
-        losses = self._graph_losses(batch, graphs)
-        return structural_loss(transition, graphs, losses, sparsity=self.model.config.sparsity)
+        energy = Energy(sigma=config.sigma)
+        with torch.no_grad():  # (graphs, objects): how badly each object is predicted under each
+            if isinstance(batch, Latents):
+                state, following = batch.state, batch.next_state
+            else:
+                state, following = self.model.encode(batch.obs), self.model.encode(batch.next_obs)
+            under = [transition.under(graph, state, batch.action) for graph in graphs]
+            losses = torch.stack([energy(one, following).mean(0) for one in under])
+        return structural_loss(transition, graphs, losses, sparsity=config.sparsity)
 
 
 def _along(
@@ -221,3 +208,105 @@ def _along(
         step, memory = model.step(states[:, t], actions[:, t], memory)
         predicted.append(step)
     return torch.stack(predicted, dim=1), states.new_zeros(())
+
+
+# ----------------------------------------------------------------------------------------- samples
+
+
+def needs_of(config: WorldModelConfig, stage: str) -> Needs:
+    """Returns which random numbers a stage of a model draws."""
+    learns = config.model == "learned_graph" and config.graph is None and stage != "pretrain"
+    return Needs(
+        negatives=stage == "contrastive",
+        normal=(config.slots, config.slot_width) if config.entry.samples else None,
+        graphs=(config.num_graphs, config.objects, config.objects) if learns else None,
+    )
+
+
+def feed(stage: str, source: TransitionSource, learner: Learner, how: Fit) -> Feed:
+    """Returns the samples that a stage of a model trains on, loading only what it will use.
+
+    The encoder rests in the transition stage, so every frame is encoded once, here.
+    """
+    model = cast("WorldModel", learner.module)
+    whole = model.config.recurrent
+    if stage == "finetune" and whole:
+        length = source.num_steps + 1
+
+        def load_frames(chosen: Tensor) -> Episodes:
+            numbers = chosen[:, None] * length + torch.arange(length, device=source.device)
+            frames = source.frames(numbers.flatten()).unflatten(0, numbers.shape)
+            return Episodes(frames, _actions(source, chosen))
+
+        return Feed(source.num_episodes, load_frames)
+    if stage == "transition":
+        return _latent_feed(learner, source, how, whole=whole)
+    # A decoder, which needs whole frames, costs many times the encoder: windows would gain little.
+    suits = model.encoder.patchable and model.decoder is None
+    see, check = viewer(source, model.encoder.maps, suits=suits, batch=how.batch_size)
+
+    def load(chosen: Tensor) -> Any:
+        where = places(source, chosen)
+        if stage == "pretrain":
+            return see(where.frame)
+        return ModelBatch(see(where.frame), where.action, see(where.next_frame))
+
+    own_orders = how.order_seed is None and learner.members > 1  # numbers are (members, B)
+    return Feed(num_transitions(source), load, 0 if own_orders else None, check)
+
+
+@final
+class _Encode(nn.Module):
+    """A world model seen as images to (mean, standard deviation); AE deviations are zero-sized."""
+
+    def __init__(self, model: WorldModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        if not self.model.config.entry.samples:
+            state = self.model.encode(images)
+            return state, state[..., :0]
+        mean, log_variance = self.model.posterior(images)
+        return mean, torch.exp(0.5 * log_variance)
+
+
+def _latent_feed(learner: Learner, source: TransitionSource, how: Fit, *, whole: bool) -> Feed:
+    """Returns encoded transitions, or episodes where they are wanted whole."""
+    model = cast("WorldModel", learner.module)
+    encode = _Encode(model).eval()
+    numbers = torch.arange(num_frames(source), device=source.device)
+    with torch.no_grad():
+        parts = [
+            learner.call(encode, (source.frames(chosen),), (None,))
+            for chosen in numbers.split(how.batch_size)
+        ]
+    states, spreads = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
+    sampled = how.sample_latents and model.config.entry.samples
+
+    def load_transitions(chosen: Tensor) -> Latents:
+        where = places(source, chosen)
+        own = torch.arange(len(states), device=states.device)[:, None]  # beside (B,), (members, B)
+        return Latents(
+            states[own, where.frame],
+            where.action.expand(len(states), -1),
+            states[own, where.next_frame],
+            spreads[own, where.frame] if sampled else None,
+            spreads[own, where.next_frame] if sampled else None,
+        )
+
+    def load_episodes(chosen: Tensor) -> Latents:
+        episodes = states.unflatten(1, (-1, source.num_steps + 1))[:, chosen]
+        return Latents(episodes[:, :, :-1], _actions(source, chosen), episodes[:, :, 1:])
+
+    spread = 0 if sampled else None
+    axes = Latents(0, None if whole else 0, 0, spread, spread)  # type: ignore[arg-type]
+    if whole:
+        return Feed(source.num_episodes, load_episodes, axes)
+    return Feed(num_transitions(source), load_transitions, axes)
+
+
+def _actions(source: TransitionSource, chosen: Tensor) -> Tensor:
+    steps = torch.arange(source.num_steps, device=source.device)
+    numbers = chosen[:, None] * source.num_steps + steps
+    return source.actions(numbers.flatten()).unflatten(0, numbers.shape)

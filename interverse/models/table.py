@@ -7,10 +7,8 @@ and one row: `MODELS["mine"] = ModelEntry("my_package.my_file:build")`. A transi
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from interverse.core.errors import check_name
 
@@ -40,38 +38,26 @@ class ModelEntry:
     losses: tuple[str, ...] = ("contrastive", "jepa", "nll")
     vision: str | None = None
 
-    def builder(self) -> Callable[[Any], Any]:
-        """Returns the function that makes the transition."""
-        return _loaded(self.build)
 
-    def vision_builder(self) -> Callable[[Any], tuple[Any, Any]] | None:
-        """Returns the function that makes the encoder and the decoder; None for the usual ones."""
-        return None if self.vision is None else _loaded(self.vision)
-
-
-def _loaded(place: str) -> Callable[[Any], Any]:
-    module, _, name = place.partition(":")
-    found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
-    return found
-
-
-_HERE = "interverse.models."
+_STEP, _MEMORY = "interverse.models.transitions:", "interverse.models.recurrent:"
 MODELS: dict[str, ModelEntry] = {
-    "action_gnn": ModelEntry(f"{_HERE}action_gnn:build", stacks=True),
-    "ae": ModelEntry(f"{_HERE}autoencoder:build", slots=False, stacks=True),
-    "gnn": ModelEntry(f"{_HERE}gnn:build", stacks=True),
-    "learned_graph": ModelEntry(f"{_HERE}learned_graph:build", losses=("contrastive", "nll")),
-    "lstm": ModelEntry(f"{_HERE}recurrent:build", slots=False, memory=True, losses=("nll",)),
-    "modular": ModelEntry(f"{_HERE}modular:build", stacks=True),
-    "rim": ModelEntry(f"{_HERE}rim:build", slots=False, memory=True, losses=("nll",)),
-    "rssm": ModelEntry(f"{_HERE}rssm:build", slots=False, memory=True, losses=("nll",)),
-    "scoff": ModelEntry(f"{_HERE}scoff:build", slots=False, memory=True, losses=("nll",)),
-    "slot_transformer": ModelEntry(
-        f"{_HERE}slot_attention:build", vision=f"{_HERE}slot_attention:build_vision"
+    "action_gnn": ModelEntry(f"{_STEP}ActionGraphTransition", stacks=True),
+    "ae": ModelEntry(f"{_STEP}FlatTransition", slots=False, stacks=True),
+    "gnn": ModelEntry(f"{_STEP}GraphTransition", stacks=True),
+    "learned_graph": ModelEntry(f"{_STEP}LearnedGraphTransition", losses=("contrastive", "nll")),
+    "lstm": ModelEntry(f"{_MEMORY}lstm", slots=False, memory=True, losses=("nll",)),
+    "modular": ModelEntry(f"{_STEP}ModularTransition", stacks=True),
+    "rim": ModelEntry(f"{_MEMORY}rim", slots=False, memory=True, losses=("nll",)),
+    "rssm": ModelEntry(
+        f"{_MEMORY}RecurrentStateTransition", slots=False, memory=True, losses=("nll",)
     ),
-    "transformer": ModelEntry(f"{_HERE}transformer:build"),
+    "scoff": ModelEntry(f"{_MEMORY}scoff", slots=False, memory=True, losses=("nll",)),
+    "slot_transformer": ModelEntry(
+        f"{_STEP}TransformerTransition", vision="interverse.models.slot_attention:vision"
+    ),
+    "transformer": ModelEntry(f"{_STEP}TransformerTransition"),
     "vae": ModelEntry(
-        f"{_HERE}autoencoder:build", slots=False, samples=True, stacks=True, losses=("nll",)
+        f"{_STEP}FlatTransition", slots=False, samples=True, stacks=True, losses=("nll",)
     ),
 }
 """By name; `WorldModelConfig(model=...)` takes these, and every model runs through its row."""

@@ -1,27 +1,23 @@
-"""Training a world model: its stages, its seeds, its progress, and what comes back."""
+"""Training a world model: its stages, its seeds, and what comes back."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
-from interverse.core.files.json_text import plain
-from interverse.models import checkpoint
-from interverse.models.draws import Needs
-from interverse.models.feeds import Feed, FeedSettings, feed
-from interverse.models.fit import Epoch, Fit, Listener, ModelStage
+from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.files.atomic import write_text
+from interverse.core.files.json_text import plain, read_json_object
+from interverse.core.files.tensor_files import read_safetensors, write_safetensors
+from interverse.models.fit import Feed, Fit, Listener, ModelStage, train_stages
 from interverse.models.learner import Learner, member
-from interverse.models.run import ProgressFolder, Run
 from interverse.models.source import (
     DataWorld,
     TransitionSource,
@@ -30,54 +26,9 @@ from interverse.models.source import (
     source_record,
     world_of,
 )
-from interverse.models.stages import STAGES, TRAINED, Objective
+from interverse.models.stages import STAGES, TRAINED, Objective, feed, needs_of
 from interverse.models.table import MODELS
 from interverse.models.world_model import WorldModel, WorldModelConfig
-
-
-@contextmanager
-def bar(*, epochs: int, stages: Sequence[str]) -> Iterator[Listener]:
-    """Yields a listener that advances one bar per stage, on standard error."""
-    columns = (
-        TextColumn("{task.description:<12}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[losses]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as shown:
-        tasks = {
-            name: shown.add_task(name, total=epochs, losses="", start=False) for name in stages
-        }
-
-        def listener(epoch: Epoch) -> None:
-            task = tasks[epoch.stage]
-            shown.start_task(task)
-            valid = " ".join(f"{value:.4g}" for value in epoch.valid)
-            shown.update(task, completed=epoch.epoch, losses=f"valid {valid}")
-
-        yield listener
-
-
-@contextmanager
-def curves(folder: Path, seeds: Sequence[int]) -> Iterator[Listener]:
-    """Yields a listener that writes one scalar per seed and loss for TensorBoard."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise missing_extra("tensorboard", "torch") from error
-    with SummaryWriter(str(folder)) as writer:
-
-        def listener(epoch: Epoch) -> None:
-            for index, seed in enumerate(seeds):
-                writer.add_scalar(
-                    f"{epoch.stage}/train/seed-{seed}", epoch.train[index], epoch.epoch
-                )
-                writer.add_scalar(
-                    f"{epoch.stage}/valid/seed-{seed}", epoch.valid[index], epoch.epoch
-                )
-
-        yield listener
 
 
 @final
@@ -112,7 +63,8 @@ class Fitted:
     def save(self, folder: Path) -> None:
         """Writes a safetensors file per stage and a JSON record."""
         for stage, weights in self.weights.items():
-            checkpoint.write_tensors(Path(folder) / f"{stage}.safetensors", weights)
+            on_host = {name: values.detach().cpu() for name, values in weights.items()}
+            write_safetensors(Path(folder) / f"{stage}.safetensors", on_host)
         record = {
             "config": self.config.to_dict(),
             "seed": self.seed,
@@ -120,20 +72,18 @@ class Fitted:
             "history": [dict(row) for row in self.history],
             "world": None if self.world is None else plain(asdict(self.world)),
         }
-        checkpoint.write_json(Path(folder) / "model.json", record)
+        write_text(Path(folder) / "model.json", json.dumps(record, indent=1))
 
     @classmethod
     def load(cls, folder: Path) -> Fitted:
         """Returns what `save` wrote."""
-        record = checkpoint.read_json(Path(folder) / "model.json")
+        folder = Path(folder)
+        record = read_json_object(folder / "model.json")
         world = record.get("world")
         return cls(
             config=WorldModelConfig.from_dict(record["config"]),
             seed=record["seed"],
-            weights={
-                stage: checkpoint.read_tensors(Path(folder) / f"{stage}.safetensors")
-                for stage in record["stages"]
-            },
+            weights={s: read_safetensors(folder / f"{s}.safetensors") for s in record["stages"]},
             history=tuple(record["history"]),
             world=None if world is None else DataWorld(**world),
         )
@@ -158,7 +108,14 @@ def fit_world_model(
         valid: validation transitions, likewise.
         listeners: called after every epoch.
     """
-    _check_device(how, train, valid)
+    for source in (train, valid):
+        if source.device.type != torch.device(how.device).type:
+            raise InvalidValueError(
+                explain(
+                    f"the data are on {source.device}, training is on {how.device!r}",
+                    fix="Pass the same device to both",
+                )
+            )
     check_same_world(
         "validation data", world_of(valid), "training data", world_of(train), fix="Pass one world's"
     )
@@ -180,68 +137,6 @@ def fit_world_model(
     return tuple(results)
 
 
-def _fit_together(
-    config: WorldModelConfig,
-    how: Fit,
-    seeds: tuple[int, ...],
-    sources: tuple[TransitionSource, TransitionSource],
-    data: Mapping[str, Any],
-    listeners: Sequence[Listener],
-) -> Iterator[Fitted]:
-    """Yields the results of seeds trained at once."""
-    models = [WorldModel.seeded(config, seed) for seed in seeds]
-    names = [name for name in STAGES[config.loss] if how.finetune or name != "finetune"]
-    stages = [_stage(name, config, how, sources) for name in names]
-    name = "training-" + "-".join(str(seed) for seed in seeds)
-    record = {"model": config.to_dict(), "fit": how.decides(), "seeds": list(seeds), **data}
-    with ExitStack() as open_listeners:
-        run = Run(
-            Learner(models, torch.device(how.device)),
-            stages,
-            how,
-            seeds=seeds,
-            progress_folder=None
-            if how.out is None
-            else ProgressFolder(folder=Path(how.out) / name, record=record),
-            listeners=(*listeners, *_own_listeners(how, seeds, stages, open_listeners)),
-        )
-        best = run()
-    for index, seed in enumerate(seeds):
-        yield Fitted(
-            config=config,
-            seed=seed,
-            weights={stage: member(state, index) for stage, state in best.items()},
-            history=tuple(_row_of(row, index) for row in run.history),
-            world=world_of(sources[0]),
-        )
-
-
-def _stage(
-    name: str,
-    config: WorldModelConfig,
-    how: Fit,
-    sources: tuple[TransitionSource, TransitionSource],
-) -> ModelStage:
-    whole = config.recurrent and name != "pretrain"
-
-    def feeds(learner: Learner) -> tuple[Feed, Feed]:
-        asked = FeedSettings(
-            batch_size=how.batch_size,
-            sample_latents=how.sample_latents,
-            own_orders=how.order_seed is None and learner.members > 1,
-        )
-        return feed(name, sources[0], learner, asked), feed(name, sources[1], learner, asked)
-
-    return ModelStage(
-        name=name,
-        objective=partial(Objective, stage=name),
-        parts=TRAINED[name],
-        feeds=feeds,
-        needs=Needs.of(config, name),
-        batch_size=how.episodes_per_batch if whole else how.batch_size,
-    )
-
-
 def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
     """Returns which seeds train at once."""
     able = config.entry.stacks
@@ -260,30 +155,50 @@ def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
     return [how.seeds] if together else [(seed,) for seed in how.seeds]
 
 
-def _own_listeners(
-    how: Fit, seeds: tuple[int, ...], stages: Sequence[ModelStage], stack: ExitStack
-) -> Iterator[Listener]:
-    """Yields what `how` asks for: a bar, curves. Their packages load only then."""
-    if how.progress:
-        from interverse.models.world_fit import bar
+def _fit_together(
+    config: WorldModelConfig,
+    how: Fit,
+    seeds: tuple[int, ...],
+    sources: tuple[TransitionSource, TransitionSource],
+    data: Mapping[str, Any],
+    listeners: Sequence[Listener],
+) -> Iterator[Fitted]:
+    """Yields the results of seeds trained at once."""
 
-        yield stack.enter_context(bar(epochs=how.epochs, stages=[s.name for s in stages]))
-    if how.tensorboard and how.out is not None:
-        from interverse.models.world_fit import curves
+    def stage(name: str) -> ModelStage:
+        def feeds(learner: Learner) -> tuple[Feed, Feed]:
+            train, valid = (feed(name, source, learner, how) for source in sources)
+            return train, valid
 
-        yield stack.enter_context(curves(Path(how.out) / "tensorboard", seeds))
+        whole = config.recurrent and name != "pretrain"
+        return ModelStage(
+            name=name,
+            objective=partial(Objective, stage=name),
+            parts=TRAINED[name],
+            feeds=feeds,
+            batch_size=how.episodes_per_batch if whole else how.batch_size,
+            needs=needs_of(config, name),
+        )
 
-
-def _row_of(row: Mapping[str, Any], index: int) -> dict[str, Any]:
-    return {**row, "train": row["train"][index], "valid": row["valid"][index]}
-
-
-def _check_device(how: Fit, *sources: TransitionSource) -> None:
-    for source in sources:
-        if source.device.type != torch.device(how.device).type:
-            raise InvalidValueError(
-                explain(
-                    f"the data are on {source.device}, training is on {how.device!r}",
-                    fix="Pass the same device to both",
-                )
-            )
+    models = [WorldModel.seeded(config, seed) for seed in seeds]
+    folder = "training-" + "-".join(str(seed) for seed in seeds)
+    best, history = train_stages(
+        Learner(models, torch.device(how.device)),
+        [stage(name) for name in STAGES[config.loss] if how.finetune or name != "finetune"],
+        how,
+        seeds=seeds,
+        folder=None if how.out is None else Path(how.out) / folder,
+        identity={"model": config.to_dict(), "fit": how.decides(), "seeds": seeds, **data},
+        listeners=listeners,
+    )
+    for index, seed in enumerate(seeds):
+        yield Fitted(
+            config=config,
+            seed=seed,
+            weights={name: member(state, index) for name, state in best.items()},
+            history=tuple(
+                {**row, "train": row["train"][index], "valid": row["valid"][index]}
+                for row in history
+            ),
+            world=world_of(sources[0]),
+        )

@@ -12,15 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.registry import Entry
 from interverse.core.type_checks import blames_fields
-from interverse.models.deconvolution import full_precision
-from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PictureEncoder, Size, Vision
-from interverse.models.gnn import ActionInput
+from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PictureEncoder, Size
+from interverse.models.layers import full_precision
 from interverse.models.losses import Reduce
 from interverse.models.patches import Seen
 from interverse.models.recurrent import Memory
 from interverse.models.source import DataWorld, check_same_world
 from interverse.models.table import ModelEntry, entry
+from interverse.models.transitions import ActionInput
 
 Loss = Literal["nll", "contrastive", "jepa"]
 LOSSES: tuple[Loss, ...] = ("contrastive", "jepa", "nll")
@@ -95,7 +96,8 @@ class WorldModelConfig:
         entry(self.model)  # raises for an unknown one
         check_name("loss", self.loss, LOSSES)
         check_name("encoder size", self.encoder, MAP_EDGE)
-        for name in ("objects", "actions_per_object", "embedding", "width", "num_graphs"):
+        sizes = ("objects", "actions_per_object", "embedding", "hidden", "encoder_channels")
+        for name in (*sizes, "decoder_width", "width", "num_graphs"):
             if getattr(self, name) < 1:
                 raise InvalidValueError(
                     explain(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -161,19 +163,19 @@ class WorldModelConfig:
         return self.entry.memory
 
     @property
-    def vision(self) -> Vision:
-        """The encoder's and decoder's shape."""
-        return Vision(
-            objects=self.objects,
-            embedding=self.embedding,
-            size=self.encoder,
-            flat=not self.entry.slots,
-            hidden=self.hidden,
-            channels=self.encoder_channels,
-            decoder_width=self.decoder_width,
-            layer_norm=self.layer_norm,
-            norm_first=self.norm_first,
-        )
+    def slots(self) -> int:
+        """How many vectors a state has: one per object, or one for the whole scene."""
+        return self.objects if self.entry.slots else 1
+
+    @property
+    def slot_width(self) -> int:
+        """The length of one of them."""
+        return self.embedding * self.objects // self.slots
+
+    @property
+    def pixels_per_slot(self) -> int:
+        """Values of the encoder's maps that belong to one slot."""
+        return MAP_EDGE[self.encoder] ** 2 * self.objects // self.slots
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the fields as plain JSON values."""
@@ -228,9 +230,13 @@ class WorldModel(nn.Module):
     def __init__(self, config: WorldModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder, decoder = (config.entry.vision_builder() or _usual_vision)(config)
+        if config.entry.vision is None:
+            self.encoder = Encoder(config)
+            decoder = Decoder(config) if config.loss == "nll" else None
+        else:
+            self.encoder, decoder = Entry(config.entry.vision).load()(config)
         self.decoder = decoder if config.loss == "nll" else None
-        self.transition = config.entry.builder()(config)
+        self.transition = Entry(config.entry.build).load()(config)
 
     @classmethod
     def seeded(cls, config: WorldModelConfig, seed: int) -> WorldModel:
@@ -285,9 +291,3 @@ class WorldModel(nn.Module):
                 explain("a contrastive model has no decoder", fix="Train it with loss='nll'")
             )
         return self.decoder(state)
-
-
-def _usual_vision(config: WorldModelConfig) -> tuple[PictureEncoder, nn.Module | None]:
-    """Returns the published encoder, and its decoder where the loss needs one."""
-    encoder = Encoder(config.vision, parts=2 if config.entry.samples else 1)
-    return encoder, Decoder(config.vision) if config.loss == "nll" else None

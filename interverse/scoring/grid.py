@@ -33,7 +33,7 @@ from interverse.models.counterfactual import (
     score_counterfactuals,
 )
 from interverse.models.effects import effects
-from interverse.models.probe import Probe
+from interverse.models.heads import Probe, Scale, fit_probe_head, fit_reward_head
 from interverse.models.ranking import ranks
 from interverse.models.trials import (
     GridTrials,
@@ -44,7 +44,6 @@ from interverse.models.trials import (
     in_contact,
 )
 from interverse.scoring.ceilings import KnownChances, LikelyOutcome
-from interverse.scoring.heads import Scale, fit_probe_head, fit_reward_head
 from interverse.scoring.outside import Fact, OutsideModel, nearest, numbered
 from interverse.scoring.planning import HORIZONS, Episodes, latent_distance, score_planning
 from interverse.scoring.shares import (

@@ -11,7 +11,7 @@ import pytest
 from interverse.agents.gridworld import BASELINES, GridPlanning
 from interverse.agents.planner import ModelPolicy, plan
 from interverse.core.errors import InvalidValueError
-from interverse.models.reward import RewardPredictor
+from interverse.models.heads import RewardPredictor
 from interverse.models.world_model import WorldModel, WorldModelConfig
 
 RECORDED = json.loads(

@@ -9,7 +9,7 @@ import torch
 from interverse.agents import planner
 from interverse.agents.planner import ModelPolicy, plan
 from interverse.core.errors import InvalidValueError
-from interverse.models.reward import RewardPredictor
+from interverse.models.heads import RewardPredictor
 from interverse.models.world_model import WorldModel, WorldModelConfig
 
 CELLS = 5

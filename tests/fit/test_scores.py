@@ -13,7 +13,7 @@ from interverse.fit.scores import baselines, recovered, recovery
 from interverse.fit.settings import budget
 from interverse.fit.training import model_config
 from interverse.models.effects import ModelRespondent
-from interverse.models.probe import Probe
+from interverse.models.heads import Probe
 from interverse.models.world_model import WorldModel
 
 WORLDS = ["blocks/observed-3-v1", "chemistry/chain-v1", "chemistry/full-v1"]
@@ -41,9 +41,9 @@ def test_an_identity_model_has_the_empty_graph(materials):
         last = [p for p in model.transition.parameters()][-2:]
         for parameter in last:  # s' = s + f(s, a), and f is zero
             parameter.zero_()
-    vision = model.config.vision
+    config = model.config
     graph = materials.graph
-    probe = Probe(vision.slots * vision.slot_width, materials.objects, graph.trials.values)
+    probe = Probe(config.slots * config.slot_width, materials.objects, graph.trials.values)
     score = recovered(ModelRespondent(model, probe), graph, graph.trials.images)
     assert np.count_nonzero(score["total_effects"]) == 0
     assert np.count_nonzero(score["direct_effects"]) == 0

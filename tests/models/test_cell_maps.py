@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from interverse.models.cell_maps import cell_maps, suits
-from interverse.models.encoders import Encoder, Vision
+from interverse.models.encoders import Encoder
+from interverse.models.patches import cell_maps, suits
+from interverse.models.world_model import WorldModelConfig
 
 
 def scenes(count: int) -> torch.Tensor:
@@ -27,7 +28,7 @@ def scenes(count: int) -> torch.Tensor:
 def encoder(objects: int) -> nn.Sequential:
     """Returns the layers up to the maps, none of their parameters at a special value."""
     torch.manual_seed(objects)
-    maps = Encoder(Vision(objects=objects)).maps
+    maps = Encoder(WorldModelConfig(model="modular", objects=objects)).maps
     with torch.no_grad():
         for parameter in maps.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))

@@ -17,7 +17,7 @@ from interverse.models.counterfactual import (
     score_counterfactuals,
 )
 from interverse.models.effects import ModelRespondent
-from interverse.models.probe import Probe
+from interverse.models.heads import Probe
 from interverse.models.world_model import WorldModel, WorldModelConfig
 
 WORLDS = ["blocks/observed-3-v1", "blocks/unobserved-5-v1"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from interverse.metrics.recovery import ancestors, edges_above
 from interverse.models.effects import ModelRespondent, Trials, effects, score_effects
 from interverse.models.fit import Fit
-from interverse.models.probe import fit_probe
+from interverse.models.heads import fit_probe
 from interverse.models.source import ArraySource
 from interverse.models.world_fit import fit_world_model
 

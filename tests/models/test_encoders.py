@@ -7,11 +7,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, UnknownNameError
-from interverse.models import cells
-from interverse.models.cells import CellConv2d, CellConvTranspose2d
+from interverse.models import layers
 from interverse.models.deconvolution import PatchDecoder
-from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, Vision
+from interverse.models.encoders import MAP_EDGE, Decoder, Encoder
+from interverse.models.layers import CellConv2d, CellConvTranspose2d
 from interverse.models.world_model import WorldModel, WorldModelConfig
 
 # Encoder, decoder and transition of the published code, embedding 32.
@@ -52,17 +51,17 @@ def test_small_models_have_the_published_number_of_parameters(model, objects):
 
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("size", MAP_EDGE)
-def test_images_become_states_and_states_images(size, flat):
-    vision = Vision(objects=4, embedding=3, size=size, flat=flat, channels=4, decoder_width=8)
+def test_images_become_states_and_states_images(size, flat, tiny):
+    shape = {"objects": 4, "embedding": 3, "encoder_channels": 4, "decoder_width": 8}
+    config = tiny("ae" if flat else "gnn", "nll", encoder=size, **shape)
     images = torch.rand(2, 3, 50, 50)
-    state = Encoder(vision)(images)
+    state = Encoder(config)(images)
     assert state.shape == ((2, 1, 12) if flat else (2, 4, 3))
-    assert Decoder(vision)(state).shape == images.shape
+    assert Decoder(config)(state).shape == images.shape
 
 
-def test_a_slot_sees_its_own_map_alone():
-    vision = Vision(objects=3, embedding=2, size="small", channels=4)
-    encoder = Encoder(vision).eval()
+def test_a_slot_sees_its_own_map_alone(tiny):
+    encoder = Encoder(tiny()).eval()
     images = torch.rand(2, 3, 50, 50)
     before = encoder(images)
     with torch.no_grad():
@@ -74,7 +73,7 @@ def test_a_slot_sees_its_own_map_alone():
 @pytest.mark.parametrize("edge", [1, 5])
 @pytest.mark.parametrize("by_product", [True, False])
 def test_cell_convolutions_equal_those_of_torch(edge, by_product, monkeypatch):
-    monkeypatch.setattr(cells, "_VECTOR", 4 if by_product else 1)
+    monkeypatch.setattr(layers, "_VECTOR", 4 if by_product else 1)
     maps = torch.rand(2, 3, 4, 2, dtype=torch.float64)
     for ours, theirs, x in (
         (CellConv2d(3, 7, edge), nn.Conv2d(3, 7, edge, stride=edge), maps.repeat(1, 1, edge, edge)),
@@ -121,17 +120,10 @@ def test_norm_after_the_activation_is_another_network():
     assert not torch.allclose(first(maps), second(maps))
 
 
-def test_states_stay_in_full_precision_under_autocast():
-    encoder = Encoder(Vision(objects=2, embedding=3, channels=4)).eval()
+def test_states_stay_in_full_precision_under_autocast(tiny):
+    encoder = Encoder(tiny(encoder="medium")).eval()
     images = torch.rand(2, 3, 50, 50)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         state = encoder(images)
     assert state.dtype == torch.float32
     assert not torch.equal(state, encoder(images))  # the convolutions did run in bf16
-
-
-def test_a_wrong_size_or_count_says_what_is_allowed():
-    with pytest.raises(UnknownNameError, match=r"unknown encoder size 'mediun'.*'medium'"):
-        Vision(objects=3, size="mediun")
-    with pytest.raises(InvalidValueError, match="objects must be at least 1, got 0"):
-        Vision(objects=0)

@@ -13,12 +13,9 @@ import torch
 from torch import nn
 
 from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError
-from interverse.models import stage_work
-from interverse.models.draws import Needs
-from interverse.models.feeds import Feed
-from interverse.models.fit import Epoch, Fit, ModelStage
+from interverse.models import fit as fit_module
+from interverse.models.fit import Epoch, Feed, Fit, ModelStage, train_stages
 from interverse.models.learner import Learner
-from interverse.models.run import Run
 from interverse.models.source import ArraySource, DataWorld
 from interverse.models.stages import STAGES
 from interverse.models.world_fit import Fitted, fit_world_model
@@ -123,13 +120,11 @@ def test_the_best_weights_are_kept_not_the_last():
             Feed(1, lambda chosen: torch.ones(1)),
             Feed(1, lambda chosen: torch.full((1,), 0.3)),
         ),
-        needs=Needs(),
         batch_size=1,
     )
     learner = Learner([_Point()], torch.device("cpu"))
-    run = Run(learner, [stage], Fit(epochs=8, learning_rate=0.1), seeds=(0,))
-    best = run()["walk"]
-    assert float(best["place"][0]) == pytest.approx(0.3, abs=1e-4)
+    best, _ = train_stages(learner, [stage], Fit(epochs=8, learning_rate=0.1), seeds=(0,))
+    assert float(best["walk"]["place"][0]) == pytest.approx(0.3, abs=1e-4)
     assert float(learner.state()["place"]) == pytest.approx(0.8, abs=1e-4)
 
 
@@ -195,8 +190,8 @@ def test_a_half_written_record_is_not_used(squares, tmp_path, tiny):
     how = Fit(epochs=2, batch_size=8, out=tmp_path)
     with pytest.raises(Killed):
         fit_world_model(tiny(), how, train, valid, listeners=[kill_after(1)])
-    (tensors,) = (tmp_path / "training-0").glob("progress-*.safetensors")
-    tensors.with_name("progress-0-2.safetensors.part").write_bytes(b"half")
+    folder = tmp_path / "training-0" / "checkpoint"
+    (folder / "generation-2.safetensors").write_bytes(b"half")
     (resumed,) = fit_world_model(tiny(), how, train, valid)
     (unbroken,) = fit_world_model(tiny(), Fit(epochs=2, batch_size=8), train, valid)
     assert same_weights(unbroken, resumed)
@@ -206,11 +201,11 @@ def test_a_corrupt_checkpoint_and_another_run_are_refused(squares, tmp_path, tin
     train, valid = (ArraySource(*squares(4, 5, seed=s)[:2]) for s in (0, 1))
     how = Fit(epochs=1, batch_size=8, out=tmp_path)
     fit_world_model(tiny(), how, train, valid)
-    with pytest.raises(InvalidValueError, match=r"another run: fit/epochs was 1, is 2"):
+    with pytest.raises(InvalidValueError, match=r"another run: fit.epochs 1 there, 2 here"):
         fit_world_model(tiny(), Fit(epochs=2, batch_size=8, out=tmp_path), train, valid)
-    (tensors,) = (tmp_path / "training-0").glob("progress-*.safetensors")
-    tensors.write_bytes(b"not a file of tensors")
-    with pytest.raises(FileFormatError, match="cannot be read as safetensors"):
+    for tensors in (tmp_path / "training-0" / "checkpoint").glob("*.safetensors"):
+        tensors.write_bytes(b"not a file of tensors")
+    with pytest.raises(FileFormatError, match=r"every checkpoint in .* is damaged"):
         fit_world_model(tiny(), how, train, valid)
 
 
@@ -248,9 +243,9 @@ def test_seeds_trained_at_once_equal_seeds_trained_alone(
 
 def test_every_seed_visits_the_samples_in_an_order_of_its_own(train, valid, tiny, monkeypatch):
     seen = []
-    real = stage_work.batch_order
+    real = fit_module.batch_order
     monkeypatch.setattr(
-        stage_work, "batch_order", lambda *a, **k: seen.append(real(*a, **k)) or seen[-1]
+        fit_module, "batch_order", lambda *a, **k: seen.append(real(*a, **k)) or seen[-1]
     )
     fit_world_model(tiny(), Fit(epochs=1, batch_size=8, seeds=(1, 2)), train, valid)
     assert not np.array_equal(*seen)
@@ -309,7 +304,7 @@ def test_a_folder_of_other_data_is_refused(which, squares, tmp_path, tiny):
     how = Fit(epochs=1, batch_size=8, out=tmp_path)
     fit_world_model(tiny(), how, one, two)
     sources = (other, two) if which == "train" else (one, other)
-    with pytest.raises(InvalidValueError, match=f"another run: {which}/content was .*, is "):
+    with pytest.raises(InvalidValueError, match=f"another run: {which}.content .* there, "):
         fit_world_model(tiny(), how, *sources)
     again = (ArraySource(*squares(4, 5, seed=seed)[:2]) for seed in (0, 1))
     fit_world_model(tiny(), how, *again)
@@ -323,7 +318,7 @@ def test_a_folder_of_another_world_is_refused(squares, tmp_path, tiny):
     )
     how = Fit(epochs=1, batch_size=8, out=tmp_path)
     fit_world_model(tiny(), how, one, one)
-    with pytest.raises(InvalidValueError, match="train/options/cpt_seed was 0, is 1, validation/"):
+    with pytest.raises(InvalidValueError, match=r"train.options.cpt_seed 0 there, 1 here, valid"):
         fit_world_model(tiny(), how, other, other)
     assert Fitted.load(tmp_path / "seed-0").model().trained_in == one.world
 
@@ -333,7 +328,7 @@ def test_bar_and_curves_are_written(squares, tmp_path, tiny, capsys):
     how = Fit(epochs=1, batch_size=8, out=tmp_path, progress=True, tensorboard=True)
     fit_world_model(tiny(), how, train, valid)
     assert "contrastive" in capsys.readouterr().err
-    assert list((tmp_path / "tensorboard").glob("events.*"))
+    assert list((tmp_path / "training-0" / "tensorboard").glob("events.*"))
 
 
 @pytest.mark.parametrize(

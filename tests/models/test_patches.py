@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from interverse.core.errors import InvalidValueError
-from interverse.models import feeds
-from interverse.models.encoders import Encoder, Vision
+from interverse.models import stages
+from interverse.models.encoders import Encoder
 from interverse.models.fit import Fit
 from interverse.models.patches import PatchTable, frames_of, patch_maps, viewer
 from interverse.models.source import ArraySource
 from interverse.models.world_fit import fit_world_model
+from tests.models.conftest import tiny_config
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def source(squares) -> ArraySource:
 def layers() -> torch.nn.Sequential:
     """Returns an encoder's layers, none of their parameters at a special value."""
     torch.manual_seed(0)
-    maps = Encoder(Vision(objects=3, channels=8)).maps.double()
+    maps = Encoder(tiny_config(encoder="medium")).maps.double()
     with torch.no_grad():
         for parameter in maps.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -90,7 +91,7 @@ def test_training_ends_at_the_same_losses(model, loss, squares, tiny, monkeypatc
     how, config = Fit(epochs=2, batch_size=8), tiny(model, loss, encoder="medium")
     by_windows = fit_world_model(config, how, train, valid)[0].history
     monkeypatch.setattr(
-        feeds, "viewer", lambda s, *_, **__: (lambda n: frames_of(s, n), lambda: None)
+        stages, "viewer", lambda s, *_, **__: (lambda n: frames_of(s, n), lambda: None)
     )
     whole = fit_world_model(config, how, train, valid)[0].history
     expected = [row["valid"] for row in whole]

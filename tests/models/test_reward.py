@@ -8,7 +8,7 @@ import torch
 
 from interverse.core.errors import InvalidValueError
 from interverse.models.fit import Fit
-from interverse.models.reward import RewardData, RewardPredictor, encode_images, fit_reward
+from interverse.models.heads import RewardData, RewardPredictor, encode_images, fit_reward
 from interverse.models.source import ArraySource
 from interverse.models.world_model import WorldModel
 

@@ -7,8 +7,16 @@ import math
 import pytest
 import torch
 
-from interverse.models import rssm
-from interverse.models.rssm import RecurrentStateTransition, balanced_divergence, chances
+from interverse.models import recurrent
+from interverse.models.recurrent import RecurrentStateTransition, balanced_divergence, chances
+from interverse.models.world_model import WorldModelConfig
+
+
+def small() -> RecurrentStateTransition:
+    config = WorldModelConfig(
+        model="rssm", loss="nll", objects=1, embedding=4, actions_per_object=6, hidden=8
+    )
+    return RecurrentStateTransition(config)
 
 
 def test_the_divergence_is_that_of_two_known_coins():
@@ -35,10 +43,10 @@ def test_one_nat_is_free():
 
 def test_draws_follow_their_chances_and_none_is_made_at_test_time():
     torch.manual_seed(0)
-    model = RecurrentStateTransition(4, 6, hidden=8)
-    shares = chances(torch.randn(1, rssm.GROUPS * rssm.CLASSES)).expand(4000, -1, -1)
-    drawn = model.train()._draw(shares).unflatten(1, (rssm.GROUPS, rssm.CLASSES))
-    assert torch.equal(drawn.sum(-1).round(), torch.ones(4000, rssm.GROUPS))
+    model = small()
+    shares = chances(torch.randn(1, recurrent.GROUPS * recurrent.CLASSES)).expand(4000, -1, -1)
+    drawn = model.train()._draw(shares).unflatten(1, (recurrent.GROUPS, recurrent.CLASSES))
+    assert torch.equal(drawn.sum(-1).round(), torch.ones(4000, recurrent.GROUPS))
     torch.testing.assert_close(drawn.mean(0), shares[0], atol=0.04, rtol=0.0)
     state, action = torch.rand(2, 1, 4), torch.tensor([0, 3])
     model.eval()
@@ -51,7 +59,7 @@ def test_draws_follow_their_chances_and_none_is_made_at_test_time():
 
 def test_all_steps_at_once_are_the_steps_one_by_one():
     torch.manual_seed(0)
-    model = RecurrentStateTransition(4, 6, hidden=8).eval()
+    model = small().eval()
     states, actions = 3.0 * torch.randn(2, 6, 1, 4), torch.randint(6, (2, 5))
     predicted, divergence = model.along(states[:, :-1], actions, states[:, 1:])
     memory, expected = model.start(2), torch.zeros(())
@@ -65,7 +73,7 @@ def test_all_steps_at_once_are_the_steps_one_by_one():
 
 
 def test_every_weight_is_trained():
-    model = RecurrentStateTransition(4, 6, hidden=8)
+    model = small()
     states, actions = 9.0 * torch.rand(8, 3, 1, 4), torch.arange(16).reshape(8, 2) % 6
     predicted, divergence = model.along(states[:, :-1], actions, states[:, 1:])
     (predicted.square().sum() + divergence).backward()

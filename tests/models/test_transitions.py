@@ -7,16 +7,36 @@ import torch
 from torch.nn import functional
 
 from interverse.core.errors import InvalidValueError
-from interverse.models.action_gnn import ActionGraphTransition
-from interverse.models.attention import Communication, most_attentive, speak_and_settle
-from interverse.models.gnn import GraphTransition
-from interverse.models.learned_graph import LearnedGraphTransition, structural_loss
-from interverse.models.modular import ObjectNetworks
-from interverse.models.recurrent import LSTMCore, RecurrentTransition
-from interverse.models.rim import BlockGRU, RIMCore
-from interverse.models.scoff import SCOFFCore, SharedRules
+from interverse.models import recurrent
+from interverse.models.recurrent import (
+    BlockGRU,
+    Communication,
+    SharedRules,
+    most_attentive,
+    speak_and_settle,
+)
+from interverse.models.transitions import (
+    ActionGraphTransition,
+    GraphTransition,
+    LearnedGraphTransition,
+    ObjectNetworks,
+    structural_loss,
+)
+from interverse.models.world_model import WorldModelConfig
 
-CORES = {"lstm": LSTMCore, "rim": RIMCore, "scoff": SCOFFCore}
+CORES = ("lstm", "rim", "scoff")
+
+
+def shaped(
+    model: str, objects: int, embedding: int, hidden: int = 8, **choices
+) -> WorldModelConfig:
+    return WorldModelConfig(
+        model=model, objects=objects, embedding=embedding, hidden=hidden, **choices
+    )
+
+
+def memory_of(name: str, *, objects: int, embedding: int):
+    return getattr(recurrent, name)(shaped(name, objects, embedding, loss="nll"))
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +47,7 @@ def seeded():
 
 
 def test_modular_networks_equal_one_network_per_object():
-    networks = ObjectNetworks(3, 2, 15, hidden=7, layer_norm=True)
+    networks = ObjectNetworks(shaped("modular", 3, 2, hidden=21))
     state, action = torch.rand(4, 3, 2), torch.tensor([0, 5, 14, 3])
     stacked = networks(state.flatten(1)[None], action)
     for i in range(3):
@@ -49,7 +69,7 @@ def test_modular_networks_equal_one_network_per_object():
 
 
 def test_graph_network_does_not_care_how_objects_are_numbered():
-    model = GraphTransition(4, 3, 5, hidden=16, layer_norm=True)
+    model = GraphTransition(shaped("gnn", 4, 3, hidden=16))
     state, order = torch.rand(6, 4, 3), torch.tensor([2, 0, 3, 1])
     action = torch.arange(6) * 3
     place = torch.argsort(order)[action // 5]  # where the acted object went
@@ -63,7 +83,7 @@ def test_only_the_action_aware_graph_network_can_push():
     actions = torch.tensor([5, 6, 7, 8, 9])  # every move of slot 1
     others = torch.tensor([0, 2])
     for make, pushes in ((GraphTransition, False), (ActionGraphTransition, True)):
-        model = make(3, 4, 5, hidden=16, layer_norm=True)
+        model = make(shaped("gnn", 3, 4, hidden=16))
         moved = model(state.expand(5, -1, -1), actions)[:, others]
         spread = (moved - moved[:1]).abs().max().detach()
         assert (float(spread) > 0.0) is pushes
@@ -71,7 +91,7 @@ def test_only_the_action_aware_graph_network_can_push():
 
 @pytest.mark.parametrize(("kind", "slots"), [("own", [1]), ("all", [0, 1, 2]), ("none", [])])
 def test_action_input_decides_who_sees_the_action(kind, slots):
-    model = GraphTransition(3, 2, 5, hidden=8, layer_norm=True, action_input=kind)
+    model = GraphTransition(shaped("gnn", 3, 2, action_input=kind))
     with torch.no_grad():
         for part in model.edge.parameters():
             part.zero_()
@@ -81,13 +101,12 @@ def test_action_input_decides_who_sees_the_action(kind, slots):
 
 
 def test_one_object_has_nobody_to_talk_to():
-    model = GraphTransition(1, 2, 5, hidden=8, layer_norm=True)
+    model = GraphTransition(shaped("gnn", 1, 2))
     assert model(torch.rand(2, 1, 2), torch.tensor([0, 1])).shape == (2, 1, 2)
 
 
 def learned(graph=None, objects=3) -> LearnedGraphTransition:
-    networks = ObjectNetworks(objects, 2, 5 * objects, hidden=8, layer_norm=True)
-    return LearnedGraphTransition(networks, objects, graph=graph)
+    return LearnedGraphTransition(shaped("learned_graph", objects, 2, hidden=24, graph=graph))
 
 
 def test_an_object_reads_its_parents_and_itself_alone():
@@ -131,7 +150,7 @@ def test_a_graph_of_the_wrong_shape_is_refused():
 
 @pytest.mark.parametrize("name", CORES)
 def test_recurrent_models_train_every_weight_and_draw_nothing_at_test_time(name):
-    model = RecurrentTransition(6, 15, CORES[name]())
+    model = memory_of(name, objects=3, embedding=2)
     state, action = torch.rand(8, 1, 6), torch.arange(8)
     following, memory = model(state, action, model.start(8))
     following, memory = model(following, action, memory)
@@ -145,7 +164,7 @@ def test_recurrent_models_train_every_weight_and_draw_nothing_at_test_time(name)
 
 @pytest.mark.parametrize("name", CORES)
 def test_memory_carries_the_past(name):
-    model = RecurrentTransition(6, 15, CORES[name]()).eval()
+    model = memory_of(name, objects=3, embedding=2).eval()
     state = torch.rand(2, 1, 6)
     _, one = model(state, torch.tensor([0, 0]), model.start(2))
     _, two = model(state, torch.tensor([9, 9]), model.start(2))
@@ -154,7 +173,7 @@ def test_memory_carries_the_past(name):
 
 
 def test_lstm_has_the_published_number_of_parameters():
-    model = RecurrentTransition(160, 25, LSTMCore())
+    model = memory_of("lstm", objects=5, embedding=32)
     counted = (*model.core.parameters(), *model.read.parameters())
     assert sum(p.numel() for p in counted) == 3_998_560
 

@@ -34,7 +34,7 @@ def test_every_model_encodes_predicts_rolls_out_and_decodes(name, loss, tiny):
 MY_MODEL = """
 from torch import nn
 
-from interverse.models.mlp import one_hot
+from interverse.models.layers import one_hot
 
 
 class Shift(nn.Module):

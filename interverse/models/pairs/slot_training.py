@@ -22,8 +22,14 @@ from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.encoders import slot_noise
 from interverse.models.pairs.slots import SlotAutoencoder
 from interverse.models.pairs.work import seeded
-from interverse.models.stage_work import adam_tensors, restore_adam, under
-from interverse.models.steps import Precision, autocast, matmul_precision
+from interverse.models.steps import (
+    Precision,
+    adam_tensors,
+    autocast,
+    matmul_precision,
+    restore_adam,
+    under,
+)
 
 FILE = "slots.safetensors"
 Listener = Callable[[Mapping[str, Any]], None]

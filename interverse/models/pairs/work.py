@@ -26,8 +26,7 @@ from interverse.models.pairs.encoders import PairEncoder, matched
 from interverse.models.pairs.head import HeadOutput, PairHead, critic
 from interverse.models.pairs.sparsity import change_penalty, feature_blocks, verb_groups
 from interverse.models.pairs.tensors import PairTensors
-from interverse.models.stage_work import adam_tensors, restore_adam, under
-from interverse.models.steps import autocast
+from interverse.models.steps import adam_tensors, autocast, restore_adam, under
 
 _MOST = 3  # sets of features in memory
 _held: OrderedDict[str, Tensor] = OrderedDict()

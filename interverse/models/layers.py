@@ -1,0 +1,164 @@
+"""Layers that world models share: perceptrons, stacks of them, convolutions over cells, norms."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+_VECTOR = 16  # channels that fill a CPU's vectors: with these its convolutions are the faster way
+
+
+def full_precision(like: Tensor) -> torch.autocast:
+    """Returns a context in which autocast is off.
+
+    Mixed precision is for the convolutions, which are the cost; states and statistics rounded to
+    eight bits would blur the distances that ranking compares.
+    """
+    return torch.autocast(like.device.type, enabled=False)
+
+
+def one_hot(index: Tensor, count: int) -> Tensor:
+    """Returns (..., count) float32 with a one at each index.
+
+    A comparison instead of `functional.one_hot`, which reads values back to check them and
+    therefore can be neither captured in a CUDA graph nor mapped over seeds.
+    """
+    classes = torch.arange(count, device=index.device)
+    return (index[..., None] == classes).to(torch.float32)
+
+
+@final
+class MLP(nn.Module):
+    """Linear, ReLU, Linear, LayerNorm, ReLU, Linear: the form of every three-layer part."""
+
+    def __init__(self, inputs: int, hidden: int, outputs: int, *, layer_norm: bool = True) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(inputs, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, hidden),
+            nn.LayerNorm(hidden) if layer_norm else nn.Identity(),
+            nn.ReLU(),
+            nn.Linear(hidden, outputs),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Returns (..., outputs)."""
+        return self.layers(x)
+
+
+@final
+class StackedLinear(nn.Module):
+    """`count` linear maps that never share a weight, applied in one batched product."""
+
+    def __init__(self, count: int, inputs: int, outputs: int) -> None:
+        super().__init__()
+        bound = 1.0 / math.sqrt(inputs)  # what nn.Linear draws from
+        self.weight = nn.Parameter(torch.empty(count, inputs, outputs).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(count, 1, outputs).uniform_(-bound, bound))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Returns (count, B, outputs) for (count, B, inputs)."""
+        return torch.matmul(x, self.weight) + self.bias
+
+
+@final
+class StackedNorm(nn.Module):
+    """Layer normalisation whose scale and shift differ per member of a stack."""
+
+    def __init__(self, count: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(count, 1, width))
+        self.bias = nn.Parameter(torch.zeros(count, 1, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Returns (count, B, width), normalised over the last axis."""
+        return functional.layer_norm(x, x.shape[-1:]) * self.weight + self.bias
+
+
+# ------------------------------------------------------------------------------------------- cells
+# Where kernel and stride are equal nothing overlaps: a cell's pixels are one row and the kernel one
+# matrix. The product is what matrix units are made for; mapped over the stacked weights of several
+# seeds it stays one, where a grouped convolution would be slow.
+
+
+@final
+class CellConv2d(nn.Module):
+    """`nn.Conv2d(inputs, outputs, edge, stride=edge)`: cells of edge x edge pixels to numbers."""
+
+    def __init__(self, inputs: int, outputs: int, edge: int) -> None:
+        super().__init__()
+        drawn = nn.Conv2d(inputs, outputs, edge, stride=edge)
+        nn.init.xavier_uniform_(drawn.weight)
+        assert drawn.bias is not None
+        nn.init.zeros_(drawn.bias)
+        self.edge = edge
+        self.weight, self.bias = drawn.weight, drawn.bias
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Returns (B, outputs, h, w) for images (B, inputs, edge h, edge w)."""
+        batch, channels, height, width = images.shape
+        if images.device.type == "cpu" and channels >= _VECTOR:
+            return functional.conv2d(images, self.weight, self.bias, stride=self.edge)
+        h, w, k = height // self.edge, width // self.edge, self.edge
+        pixels = images.movedim(1, 3).reshape(batch, h, k, w, k, -1).transpose(2, 3)
+        kernel = self.weight.permute(0, 2, 3, 1).flatten(1)
+        cells = functional.linear(pixels.reshape(batch * h * w, -1), kernel, self.bias)
+        return cells.reshape(batch, h, w, -1).movedim(3, 1)
+
+
+@final
+class CellConvTranspose2d(nn.Module):
+    """`nn.ConvTranspose2d(inputs, outputs, edge, stride=edge)`: numbers to cells of pixels."""
+
+    def __init__(self, inputs: int, outputs: int, edge: int) -> None:
+        super().__init__()
+        drawn = nn.ConvTranspose2d(inputs, outputs, edge, stride=edge)
+        assert drawn.bias is not None
+        self.edge = edge
+        self.weight, self.bias = drawn.weight, drawn.bias
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Returns (B, outputs, edge h, edge w) for maps (B, inputs, h, w)."""
+        batch, inputs, h, w = maps.shape
+        k = self.edge
+        kernel = self.weight.permute(2, 3, 1, 0).reshape(-1, inputs)
+        rows = maps.movedim(1, 3).reshape(-1, inputs)
+        cells = functional.linear(rows, kernel, self.bias.repeat(k * k))
+        pixels = cells.reshape(batch, h, w, k, k, -1).permute(0, 1, 3, 2, 4, 5)
+        return pixels.reshape(batch, h * k, w * k, -1).movedim(3, 1)
+
+
+# -------------------------------------------------------------------------------------- batch norm
+
+
+class NormStatistics(NamedTuple):
+    """The buffers of a batch norm that tracks its statistics, which Torch types as optional."""
+
+    mean: Tensor
+    variance: Tensor
+    batches: Tensor
+    rate: float
+
+
+def norm_statistics(norm: nn.BatchNorm2d) -> NormStatistics:
+    """Returns the statistics of a norm that tracks them, as all norms here do."""
+    mean, variance, batches = norm.running_mean, norm.running_var, norm.num_batches_tracked
+    assert mean is not None
+    assert variance is not None
+    assert batches is not None
+    assert norm.momentum is not None
+    return NormStatistics(mean, variance, batches, norm.momentum)
+
+
+@torch.no_grad()
+def track(norm: nn.BatchNorm2d, mean: Tensor, unbiased: Tensor) -> None:
+    """Moves the running mean and variance as batch norm does in training."""
+    own = norm_statistics(norm)
+    own.mean.mul_(1 - own.rate).add_(mean * own.rate)
+    own.variance.mul_(1 - own.rate).add_(unbiased * own.rate)
+    own.batches.add_(1)
