@@ -101,9 +101,9 @@ MUTANTS = [
     ),
     Mutant(
         "one world's bad value switches the others' check off",
-        "envs/checks.py",
-        "    if active is not None:\n",
-        "    if active is not None and not beyond.any():\n",
+        "envs/interventions.py",
+        "            if region is not None:\n",
+        "            if region is not None and not bad.any():\n",
         "tests/envs/test_driver.py::test_a_bad_value_elsewhere_does_not_switch_a_check_off",
     ),
     Mutant(

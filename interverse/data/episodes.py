@@ -36,7 +36,7 @@ from interverse.core.rng import SEED_REGIONS, check_seed, generator
 from interverse.data.collector import HEADER, Shard, collection, collection_header, read_collection
 from interverse.data.schema import MOST_EPISODES, arrays_hash
 from interverse.envs import WorldEnv, make
-from interverse.envs.checks import check_values
+from interverse.envs.interventions import check_values
 from interverse.rollouts.counterfactual import Refused, counterfactual
 from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.executors import gpus_of

@@ -1,29 +1,53 @@
-"""Checks of actions, world selections and intervention values, before a world is touched."""
+"""Checks of actions, of episode numbers and of selections of worlds, before a world is touched."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, final
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import clipped
-from interverse.core.errors import (
-    ActionError,
-    InterventionError,
-    InvalidValueError,
-    explain,
-    unknown,
-)
+from interverse.core.errors import ActionError, InvalidValueError, explain
 from interverse.core.rng import check_seed
 from interverse.envs.values import to_numpy
-from interverse.scm.space import Space
-from interverse.scm.variable import Variable
 from interverse.worlds.world import Index
 
-UNCHECKED = "Pass check=False to allow any value in its domain"
+_FEW = 8  # numbers, and worlds
+
+
+@final
+class ActionChecker:
+    """`check_actions` for a space and a number of worlds; the usual case takes no detour."""
+
+    def __init__(self, space: gym.Space[Any], num_worlds: int, *, clip: bool) -> None:
+        self._space, self._clip, self._worlds = space, clip, num_worlds
+        self._box = space if isinstance(space, gym.spaces.Box) else None
+        self._shape = (num_worlds, *(space.shape or ()))
+        few = num_worlds <= _FEW and self._box is not None
+        ends = (np.ravel(getattr(space, name)).tolist() if few else [] for name in ("low", "high"))
+        self._low, self._high = (end * num_worlds for end in ends)
+
+    def __call__(self, actions: Any) -> Any:
+        """Returns actions of the right shape and range, or raises ActionError."""
+        box, clip = self._box, self._clip
+        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
+        if box is not None and real and actions.shape == self._shape:
+            if clip and np.isfinite(actions).all():
+                return clipped(actions, box.low, box.high)
+            few, low, high = actions.size <= _FEW, box.low, box.high
+            if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
+                return actions
+        return check_actions(actions, self._space, self._worlds, clip=clip)
+
+    def _within(self, actions: NDArray[Any]) -> bool:
+        """Returns whether a few actions lie in their box: faster one by one."""
+        for low, x, high in zip(self._low, actions.ravel().tolist(), self._high):  # noqa: B905
+            if not low <= x <= high:
+                return False
+        return True
 
 
 def check_actions(actions: object, space: gym.Space[Any], num_worlds: int, *, clip: bool) -> Any:
@@ -32,7 +56,7 @@ def check_actions(actions: object, space: gym.Space[Any], num_worlds: int, *, cl
     A tensor stays a tensor on its device.
     """
     tensor = hasattr(actions, "detach")
-    array: Any = actions if tensor else _as_array(actions, "actions", ActionError)
+    array: Any = actions if tensor else _as_array(actions)
     wanted = (num_worlds, *(space.shape or ()))
     if tuple(array.shape) != wanted:
         raise ActionError(
@@ -50,10 +74,10 @@ def check_actions(actions: object, space: gym.Space[Any], num_worlds: int, *, cl
 def _check_tensor(tensor: Any, space: gym.Space[Any], *, clip: bool) -> Any:
     """Returns a tensor of actions where it is; one answer is read back from its device."""
     if not isinstance(space, gym.spaces.Box):
-        checked = _check_discrete(_as_array(tensor.detach().cpu(), "actions", ActionError), space)
+        checked = _check_discrete(_as_array(tensor.detach().cpu()), space)
         return tensor.new_tensor(checked)
     if not tensor.is_floating_point():
-        _as_array(tensor.detach().cpu(), "actions", ActionError)  # raises for what is no number
+        _as_array(tensor.detach().cpu())  # raises for what is no number
         tensor = tensor.float()
     low, high = tensor.new_tensor(space.low), tensor.new_tensor(space.high)
     fits = tensor.isfinite() if clip else (tensor >= low) & (tensor <= high)
@@ -112,15 +136,14 @@ def _sample_hint() -> str:
     return "env.action_space.sample() shows a valid one"
 
 
-def _as_array(value: object, name: str, error: type[InvalidValueError]) -> NDArray[Any]:
+def _as_array(value: object) -> NDArray[Any]:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as problem:
-        raise error(explain(f"{name} is no array: {problem}")) from problem
-    if array.dtype.kind not in "biuf":
-        raise error(explain(f"{name} has type {array.dtype}", allowed="numbers"))
-    if array.dtype.kind == "b" and error is ActionError:
-        raise error(explain(f"{name} has type bool", allowed="numbers"))
+        raise ActionError(explain(f"actions is no array: {problem}")) from problem
+    if array.dtype.kind not in "iuf":
+        told = "bool" if array.dtype.kind == "b" else array.dtype
+        raise ActionError(explain(f"actions has type {told}", allowed="numbers"))
     return array
 
 
@@ -155,106 +178,3 @@ def check_episodes(given: int | Sequence[int], worlds: int) -> list[int]:
             explain(f"episode has {len(rows)} entries", allowed=f"one, or one per world ({worlds})")
         )
     return [check_seed(row, name="episode") for row in rows]
-
-
-def check_values(
-    given: Mapping[str, Any], variables: Mapping[str, Variable], index: Index, num_worlds: int
-) -> dict[str, NDArray[Any]]:
-    """Returns (len(index), *shape) rows per variable, or raises InterventionError if malformed.
-
-    Malformed: an unknown or read-only variable, a wrong shape or type, NaN.
-    """
-    out = {}
-    for name, value in given.items():
-        if name not in variables:
-            fix = "See env.unwrapped.variables"
-            raise InterventionError(unknown("variable", name, variables, fix=fix), [name])
-        variable = variables[name]
-        if variable.read_only:
-            raise InterventionError(
-                explain(f"{name} can be read but not set", allowed="variables not read_only"),
-                [name],
-            )
-        array = _value_array(name, value, variable)
-        out[name] = _rows(array, variable, index, num_worlds)
-    return out
-
-
-def _value_array(name: str, value: object, variable: Variable) -> NDArray[Any]:
-    try:
-        array = _as_array(value, name, InterventionError)
-    except InterventionError as error:
-        raise InterventionError(error.reason, [name]) from error
-    if not np.all(np.isfinite(array)):
-        raise InterventionError(
-            explain(f"{name} holds NaN or infinity", allowed="finite numbers"), [name]
-        )
-    with np.errstate(invalid="ignore"):  # a number beyond all whole ones is told below
-        cast = array.astype(variable.dtype)
-    if np.any(cast != array):
-        raise InterventionError(
-            explain(f"{name} is {array.tolist()}", allowed="whole numbers"), [name]
-        )
-    return _at_bounds(array, cast, variable) if array.dtype == np.float32 else cast
-
-
-def _at_bounds(array: NDArray[Any], cast: NDArray[Any], variable: Variable) -> NDArray[Any]:
-    """Returns float32 values in float64; what is a bound as float32 has it is the bound.
-
-    The float32 next to .4 lies above it, so a batch from A would lose the world at its end.
-    """
-    for space in (variable.domain, variable.space_a, variable.space_b):
-        if (
-            isinstance(space, Space)
-            and array.shape[-len(space.shape) or array.ndim :] == space.shape
-        ):
-            for bound in (space.low, space.high):
-                cast = np.where(array == np.asarray(bound, np.float32), bound, cast)
-    return cast
-
-
-def _rows(array: NDArray[Any], variable: Variable, index: Index, num_worlds: int) -> NDArray[Any]:
-    if variable.cube and array.shape == (num_worlds,) == variable.shape and np.ptp(array):
-        raise InterventionError(
-            explain(
-                f"{variable.name} is {array.tolist()} in {num_worlds} worlds: one box, or edges of"
-                " cubes",
-                allowed=f"({num_worlds}, {num_worlds}) numbers, a row for each world",
-            ),
-            [variable.name],
-        )
-    if array.shape == variable.shape or (variable.cube and array.ndim == 0):
-        return np.array(np.broadcast_to(array, (len(index), *variable.shape)))
-    if array.shape == (num_worlds, *variable.shape):
-        return array[index]
-    either = f"{variable.shape} or ({num_worlds}, ...) of such"
-    raise InterventionError(
-        explain(f"{variable.name} has shape {array.shape}", allowed=either), [variable.name]
-    )
-
-
-def outside(
-    rows: NDArray[Any], variable: Variable, space_name: Any, *, check: bool
-) -> dict[int, str]:
-    """Returns, for each row that lies outside what is allowed, the text that says so."""
-    beyond = ~variable.domain.inside(rows)
-    out = {row: _text(rows, row, variable, variable.domain) for row in _where(beyond)}
-    active = variable.region(space_name) if check else None
-    if active is not None:
-        for row in _where(~active.inside(rows) & ~beyond):
-            out[row] = _text(rows, row, variable, active, f"space {space_name}")
-    return out
-
-
-def _where(mask: NDArray[np.bool_]) -> list[int]:
-    return np.flatnonzero(mask).tolist()
-
-
-def _text(rows: NDArray[Any], row: int, variable: Variable, space: Space, label: str = "") -> str:
-    low, high = (np.asarray(bound) for bound in (space.low, space.high))
-    if low.ndim > len(variable.shape):  # bounds that depend on each world's other values
-        low, high = low[row], high[row]
-    bounds = f"{low.tolist()} to {high.tolist()} {variable.unit}".rstrip()
-    problem = f"{variable.name} is {np.round(rows[row], 9).tolist()}"
-    allowed = f"{label or 'its domain'}, {bounds} {space.rule}".rstrip()
-    return explain(problem, allowed=allowed, fix=UNCHECKED if label else "")

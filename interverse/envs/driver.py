@@ -10,18 +10,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, final
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, clipped
+from interverse.core.arrays import Array
 from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError, explain
 from interverse.core.rng import Noise, check_seed, fresh_seed
-from interverse.envs.checks import check_actions, check_episodes, select_worlds
+from interverse.envs.checks import ActionChecker, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import DRIVER_ARRAYS, DRIVER_PREFIX, Snapshot, shaping_options
 from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
-from interverse.scm import Intervention, Outcome, Variable, as_intervention
+from interverse.scm import Intervention, Outcome, Variable
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Index, Observation, World
 
@@ -82,38 +81,6 @@ _FEW = 8  # numbers, and worlds
 def _broke_down(worlds: Sequence[int]) -> str:
     shown = ", ".join(map(str, worlds[:_FEW])) + (" and more" if len(worlds) > _FEW else "")
     return f"the physics of world {shown} broke down: a position or a velocity is not finite"
-
-
-@final
-class ActionChecker:
-    """`check_actions` for a space and a number of worlds; the usual case takes no detour."""
-
-    def __init__(self, space: gym.Space[Any], num_worlds: int, *, clip: bool) -> None:
-        self._space, self._clip, self._worlds = space, clip, num_worlds
-        self._box = space if isinstance(space, gym.spaces.Box) else None
-        self._shape = (num_worlds, *(space.shape or ()))
-        few = num_worlds <= _FEW and self._box is not None
-        ends = (np.ravel(getattr(space, name)).tolist() if few else [] for name in ("low", "high"))
-        self._low, self._high = (end * num_worlds for end in ends)
-
-    def __call__(self, actions: Any) -> Any:
-        """Returns actions of the right shape and range, or raises ActionError."""
-        box, clip = self._box, self._clip
-        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if box is not None and real and actions.shape == self._shape:
-            if clip and np.isfinite(actions).all():
-                return clipped(actions, box.low, box.high)
-            few, low, high = actions.size <= _FEW, box.low, box.high
-            if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
-                return actions
-        return check_actions(actions, self._space, self._worlds, clip=clip)
-
-    def _within(self, actions: NDArray[Any]) -> bool:
-        """Returns whether a few actions lie in their box: faster one by one."""
-        for low, x, high in zip(self._low, actions.ravel().tolist(), self._high):  # noqa: B905
-            if not low <= x <= high:
-                return False
-        return True
 
 
 @final
@@ -222,10 +189,10 @@ class Driver:
         They are judged by the new episode's values, never by the last one's.
         """
         graph = self.world.graph
-        given = {} if do is None else self._resolve(do, index, noise)
+        given = {} if do is None else self.rules.resolve(do, index, noise)
         if self.starting_values:
-            given = graph.updated(self._resolve(self.starting_values, index, noise), given)
-        changed = {n: differs(r, self.host_values[n][index]) for n, r in given.items()}
+            given = graph.updated(self.rules.resolve(self.starting_values, index, noise), given)
+        changed = {n: differs(r, self.rules.read(n)[index]) for n, r in given.items()}
         self._raise_refused(self.rules.outside(given, index, changed, check=check), given)
         always = self.world.starting_values
         if always:
@@ -369,33 +336,28 @@ class Driver:
         self, given: Mapping[str, Any] | Intervention, *, worlds: object = None, check: bool = True
     ) -> Outcome:
         """Intervenes; see the design's contract. Malformed input raises, infeasible is refused."""
-        index = select_worlds(worlds, len(self.steps))
-        if not np.all(self.running[index]):
+        everyone = np.arange(len(self.steps))
+        index = everyone if worlds is None else select_worlds(worlds, len(everyone))
+        if not self.running[index].all():
             raise ResetNeededError(explain("do before reset", fix="Call reset() first"))
-        rows = self._resolve(given, index, self._noise(index))
+        rows = self.rules.resolve(given, index, self._noise(index))
         if not len(index):
             return Outcome(np.zeros(len(self.steps), bool), {}, frozenset(), self.world.observe())
-        before = {name: self.host_values[name] for name in self.rules.reach(rows)}
+        rules = self.rules
+        before = {name: rules.read(name) for name in rules.reach(rows)}
         changed = {name: differs(r, before[name][index]) for name, r in rows.items()}
-        reasons = self.rules.outside(rows, index, changed, check=check)
-        reasons |= self.rules.apply(rows, index, changed, reasons)
+        reasons = rules.outside(rows, index, changed, check=check)
+        reasons |= rules.apply(rows, index, changed, reasons)
         applied = np.zeros(len(self.steps), dtype=bool)
         applied[index] = True
         applied[list(reasons)] = False
-        moved = frozenset(n for n, old in before.items() if differs(old, self.host_values[n]).any())
+        moved = frozenset(n for n, old in before.items() if differs(old, rules.read(n)).any())
         self._edits += 1
         self._log.append(LogEntry(index, self.steps[index].copy(), rows, reasons, at_reset=False))
         outcome = Outcome(applied, reasons, moved, self.world.observe())
         for listener in self.listeners:
             listener.on_intervention(outcome)
         return outcome
-
-    def _resolve(
-        self, given: Mapping[str, Any] | Intervention, index: Index, noise: Noise
-    ) -> dict[str, NDArray[Any]]:
-        if isinstance(given, Mapping):
-            given = {n: to_numpy(v) if hasattr(v, "detach") else v for n, v in given.items()}
-        return self.rules.resolve(as_intervention(given), index, noise)
 
     # ------------------------------------------------------------------- log
 

@@ -16,7 +16,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, copy_of
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.places import Bound, refuse_shared_places
 from interverse.scm.variable import KINDS, Binding, Variable
@@ -149,7 +149,7 @@ class Store:
     def take(self, worlds: Index) -> Rows:
         """Returns copies of some worlds' rows."""
         where = self.index(worlds)
-        return {key: _copy(rows[where]) for key, rows in self.rows.items()}
+        return {key: copy_of(rows[where]) for key, rows in self.rows.items()}
 
     def part(self, rows: Mapping[str, Array], name: str) -> Array:
         """Returns a view of one variable's values in some rows, (n, *shape)."""
@@ -158,7 +158,7 @@ class Store:
 
     def read(self, name: str) -> Array:
         """Returns a copy of one variable's values in every world, (N, *shape)."""
-        return _copy(self.part(self.rows, name))
+        return copy_of(self.part(self.rows, name))
 
     def cached(self, name: str, keys: Iterable[str], make: Callable[[], Any]) -> Any:
         """Returns what `make` gave, made again only after one of the keys has changed."""
@@ -289,10 +289,6 @@ def _any(flags: Array, depth: int) -> Any:
     flat = xp.reshape(flags, (flags.shape[0], *shape, -1))
     seen = xp.any(xp.any(flat, axis=-1), axis=0)
     return np.asarray(seen.tolist()).reshape(shape)
-
-
-def _copy(array: Array) -> Array:
-    return array.copy() if isinstance(array, np.ndarray) else array.clone()
 
 
 def product(*values: Array) -> Array:

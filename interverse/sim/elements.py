@@ -124,13 +124,8 @@ class Rule:
     """An inertia rule resolved to indices: what it reads, which edits set it off, its formula."""
 
     body: int
-    arguments: tuple[tuple[str, int], ...]
+    arguments: tuple[tuple[str, int], ...]  # edits of these set it off
     inertia: Callable[..., Any]
-
-    @property
-    def causes(self) -> set[tuple[str, int]]:
-        """The edits that set it off: those of what it reads."""
-        return set(self.arguments)
 
 
 def find_rule(model: mujoco.MjModel, rule: Solid | ScaledInertia) -> Rule:
@@ -182,6 +177,7 @@ def template(model: mujoco.MjModel, field: str) -> NDArray[Any]:
     return np.asarray(operator.attrgetter(field)(model))
 
 
+@functools.cache
 def needs_constants(field: str) -> bool:
     """Returns whether constants that the compiler derives depend on a field."""
     if field.startswith("opt."):

@@ -9,7 +9,7 @@ the batch. The file is longer than most: it is the whole of one simulator.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, final
 
 import mujoco
@@ -20,9 +20,17 @@ from numpy.typing import NDArray
 from interverse.core.arrays import Array, as_rows, batch_ids, giver
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
 from interverse.scm.variable import Binding
-from interverse.sim.elements import compiled, element_id, find_rule
+from interverse.sim.elements import (
+    Rule,
+    Slot,
+    compiled,
+    element_id,
+    find_rule,
+    find_slot,
+    needs_constants,
+    template,
+)
 from interverse.sim.engine import Edit, Engine, Index, Names, Picture, Scene, SimulationError, State
-from interverse.sim.fields import Fields
 from interverse.sim.render import Camera
 from interverse.sim.shapes import Shape, Shapes
 
@@ -30,6 +38,94 @@ _VEL, _ACC = int(mujoco.mjtStage.mjSTAGE_VEL), int(mujoco.mjtStage.mjSTAGE_ACC)
 _NONE = int(mujoco.mjtStage.mjSTAGE_NONE)
 _PHYSICS, _MODEL = "physics", "model/"  # names in a saved state
 _LIVE = ("act", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "qpos", "qvel", "xfrc_applied")
+
+
+@final
+class _Fields:
+    """The model fields of a batch that differ by world: shared until first written.
+
+    All writes of an intervention come first; inertia follows by the scene's rules; then MuJoCo
+    re-derives its constants once, for the worlds concerned, and only if a written field feeds them.
+    """
+
+    def __init__(
+        self, model: mujoco.MjModel, batch: mujoco_batch.Batch, rules: Sequence[Rule]
+    ) -> None:
+        self._model, self._batch, self._rules = model, batch, rules
+        self._slots: dict[Binding, Slot] = {}
+        self._rows: dict[str, NDArray[Any]] = {}  # (N, ...) of each field that differs by world
+
+    def read(self, binding: Binding) -> NDArray[Any]:
+        """Returns what a binding means in every world, (N, k), unscaled."""
+        slot = self._slot(binding)
+        values = self._batch.expanded(slot.field)
+        if values is None:
+            shared = template(self._model, slot.field).reshape(1, -1)[:, slot.columns]
+            return np.repeat(shared, self._batch.nsim, axis=0)
+        return values.reshape(self._batch.nsim, -1)[:, slot.columns]
+
+    def write(self, edits: Sequence[Edit], worlds: Index) -> bool:
+        """Writes edits and what follows; returns whether derived constants changed too."""
+        touched: set[tuple[str, int]] = set()
+        for binding, values in edits:
+            slot = self._slot(binding)
+            rows = as_rows(values, len(worlds), len(slot.columns), binding.field) * binding.scale
+            if binding.relative:
+                rows = rows * template(self._model, slot.field).reshape(-1)[slot.columns]
+            self._expand(slot.field)[worlds[:, None], slot.columns] = rows
+            touched |= {(slot.field, element) for element in slot.elements or (-1,)}
+        for rule in self._rules:
+            if not touched.isdisjoint(rule.arguments):
+                touched.add(("body_inertia", rule.body))
+                causes = (self._element(*where)[worlds] for where in rule.arguments)
+                columns = 3 * rule.body + np.arange(3)
+                self._expand("body_inertia")[worlds[:, None], columns] = rule.inertia(*causes)
+        if not any(needs_constants(field) for field, _ in touched):
+            return False
+        return self._rederive(worlds)
+
+    def save(self, worlds: Index) -> dict[str, NDArray[Any]]:
+        """Returns a copy of every field that differs by world, by name."""
+        return {name: self._expand(name)[worlds] for name in self._rows}
+
+    def load(self, saved: Mapping[str, Any], worlds: Index) -> bool:
+        """Writes saved fields, the model's values where a field was not saved.
+
+        Returns whether derived constants changed too. `load({}, worlds)` undoes every edit.
+        """
+        for name in saved:
+            self._expand(name)
+        changed = np.zeros(len(worlds), dtype=bool)
+        for name in self._rows:
+            rows = self._expand(name)
+            shared = template(self._model, name).reshape(1, -1)
+            new = np.asarray(saved.get(name, shared))
+            if needs_constants(name):
+                changed |= np.any(rows[worlds] != new, axis=1)
+            rows[worlds] = new
+        return self._rederive(worlds[changed])
+
+    def _slot(self, binding: Binding) -> Slot:
+        if binding not in self._slots:
+            self._slots[binding] = find_slot(self._model, binding)
+        return self._slots[binding]
+
+    def _expand(self, field: str) -> NDArray[Any]:
+        if field not in self._rows:
+            self._rows[field] = self._batch.expand(field)
+        return self._rows[field].reshape(self._batch.nsim, -1)
+
+    def _element(self, field: str, element: int) -> NDArray[Any]:
+        """Returns one element's part of a field in every world, whether or not it is shared."""
+        if field in self._rows:
+            return self._rows[field][:, element]
+        shared = getattr(self._model, field)[element]
+        return np.broadcast_to(shared, (self._batch.nsim, *shared.shape))
+
+    def _rederive(self, worlds: Index) -> bool:
+        if len(worlds):
+            self._batch.set_const(batch_ids(worlds, self._batch.nsim))
+        return len(worlds) > 0
 
 
 @final
@@ -45,7 +141,7 @@ class MujocoEngine(Engine):
         self._batch = mujoco_batch.Batch(self.model, num_worlds, threads)
         self._give = giver(device)
         rules = [find_rule(self.model, rule) for rule in scene.inertia]
-        self._fields = Fields(self.model, self._batch, rules)
+        self._fields = _Fields(self.model, self._batch, rules)
         self._outputs: dict[str, NDArray[Any]] = {}  # derived fields that somebody reads
         self._stage = _NONE  # up to which they are computed
         self._stale = np.zeros(num_worlds, dtype=bool)  # worlds where they are out of date

@@ -70,7 +70,7 @@ class WarpFields:
             self._put(slot.field, rows, columns, given)
             touched.add((slot.field, slot.element))
         for rule in self._rules:
-            if touched & rule.causes:
+            if not touched.isdisjoint(rule.arguments):
                 touched.add(("body_inertia", rule.body))
                 causes = (self._element(*where)[rows] for where in rule.arguments)
                 columns = torch.arange(3, device=self._where) + 3 * rule.body

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-from interverse.envs.checks import UNCHECKED
+from interverse.envs.interventions import UNCHECKED
 from interverse.viewer.session import Session
 
 Order = Callable[[], None]

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from interverse.envs import checks
 from interverse.envs.driver import Driver
 from interverse.envs.interventions import InterventionRules
 from tests.conformance.cases import CASES
@@ -62,19 +61,18 @@ def case_of(world_id):
 
 def test_they_find_a_check_switched_off_by_another_world(monkeypatch):
     """Space A_B is checked only if no world's value leaves its domain."""
-    whole = checks.outside
+    whole = InterventionRules._region
 
-    def lax(rows, variable, space_name, *, check):
-        beyond = ~variable.domain.inside(rows)
-        return whole(rows, variable, space_name, check=check and not beyond.any())
+    def lax(rules, name, rows, index, beyond):
+        return None if beyond[name].any() else whole(rules, name, rows, index, beyond)
 
-    monkeypatch.setattr("interverse.envs.interventions.outside", lax)
+    monkeypatch.setattr(InterventionRules, "_region", lax)
     with pytest.raises(AssertionError):
         run_programs(case_of("tutorial/slider-v1"), 200, shrink=False)
 
 
 def test_they_find_asked_values_that_do_not_hold(monkeypatch):
-    monkeypatch.setattr(InterventionRules, "_related", lambda self, rows: False)
+    monkeypatch.setattr(InterventionRules, "_reapply", lambda self, rows, index, asked: {})
     with pytest.raises(AssertionError):
         run_programs(case_of("trifinger/pushing-v1"), 200, shrink=False)
 

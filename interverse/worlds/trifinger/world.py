@@ -272,7 +272,8 @@ class TriFinger(World):
     def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
         """Sets variables and what follows at once; infeasible worlds are never touched."""
         store = self._store
-        before = store.take(worlds)
+        where = store.index(worlds)
+        before = {key: held[where] for key, held in store.rows.items()}
         rows = {key: copy_of(old) for key, old in before.items()}
         given = {name: self._physics.asarray(value) for name, value in values.items()}
         refused = self._editor.apply(rows, given)
