@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
-import gymnasium as gym
 import numpy as np
-from gymnasium.utils import RecordConstructorArgs
-from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum, StageRecord, StageSet
@@ -17,20 +14,21 @@ from interverse.envs.driver import Driver, LogEntry, Transition
 from interverse.envs.single import WorldEnv
 from interverse.envs.values import to_numpy
 from interverse.envs.vector import WorldVectorEnv
+from interverse.envs.wrappers.forms import Rules, SingleForm, VectorForm
 from interverse.scm.graph import CausalGraph
 from interverse.worlds.world import Index
 
 _SUCCESS = ("fractional_success", "success")  # the first of these that `info` holds
 
 
-class _Counts:
-    """How often the curriculum has intervened, and in vain, by world."""
-
-    hook: CurriculumHook
+class _Acted(Rules):
+    def __init__(self, env: Any, curriculum: Curriculum) -> None:
+        super().__init__(env, curriculum=curriculum)
+        self.hook = attach_curriculum(env.unwrapped, curriculum)
 
     @property
     def tried(self) -> NDArray[np.int64]:
-        """Interventions so far: starts of episodes and moments within them."""
+        """Interventions so far, by world: starts of episodes and moments within them."""
         return self.hook.tried
 
     @property
@@ -40,22 +38,13 @@ class _Counts:
 
 
 @final
-class CurriculumEnv(_Counts, gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class CurriculumEnv(_Acted, SingleForm):
     """A single environment whose episodes start and go on under a curriculum."""
-
-    def __init__(self, env: gym.Env[Any, Any], curriculum: Curriculum) -> None:
-        RecordConstructorArgs.__init__(self, curriculum=curriculum)
-        gym.Wrapper.__init__(self, env)
-        self.hook = attach_curriculum(env.unwrapped, curriculum)
 
 
 @final
-class CurriculumVectorEnv(_Counts, VectorWrapper):
+class CurriculumVectorEnv(_Acted, VectorForm):
     """A vector environment under a curriculum, each world with its own episodes and steps."""
-
-    def __init__(self, env: Any, curriculum: Curriculum) -> None:
-        super().__init__(env)
-        self.hook = attach_curriculum(env.unwrapped, curriculum)
 
 
 @final

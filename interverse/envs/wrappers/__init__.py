@@ -1,5 +1,11 @@
 """Wrappers: goal dicts, smoothed actions, planning by hand, a starting state of one's own."""
 
+from interverse.envs.wrappers.actions import (
+    MovingAverageAction,
+    MovingAverageActionVector,
+    ObjectSelector,
+    ObjectSelectorVector,
+)
 from interverse.envs.wrappers.goals import (
     GoalDict,
     GoalDictVector,
@@ -7,8 +13,6 @@ from interverse.envs.wrappers.goals import (
     StartingStateVector,
     sample_new_goal,
 )
-from interverse.envs.wrappers.selector import ObjectSelector, ObjectSelectorVector
-from interverse.envs.wrappers.smoothing import MovingAverageAction, MovingAverageActionVector
 
 __all__ = [
     "GoalDict",
