@@ -9,7 +9,7 @@ import numpy as np
 
 from interverse.art.meshes import scaled
 from interverse.art.rooms.item import Item, MixedTexture, Part, Rgb, RoomJoint, RoomTexture, Surface
-from interverse.art.rooms.surfaces import covered
+from interverse.art.rooms.kit import covered
 
 FORM = ("width", "depth", "height", "hue", "saturation", "lightness", "gloss", "wear")
 """The factors of a form, in their order everywhere."""

@@ -7,7 +7,7 @@ origin and reaches to -y. Everything is given as it is while closed, off, clean 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -79,7 +79,7 @@ class Surface:
     emission: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RoomJoint:
     """A hinge or slide; its position is openness times travel (radians or metres)."""
 
@@ -91,7 +91,7 @@ class RoomJoint:
     """Position at openness one; the action `open` goes to 0.8 of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """One mesh of one surface, in the item's frame."""
 
@@ -113,7 +113,7 @@ class Part:
     """Whether it shows what is outside, which the time of day colours."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Item:
     """One instance of an object class."""
 
@@ -165,6 +165,10 @@ class Item:
             above = np.eye(4) if part.parent is None else found[part.parent]
             found[part.name] = above @ _moved(part.joint, openness)
         return found
+
+
+Drawn = tuple[Sequence[Part], Stand, Triple | None]
+"""What a builder draws: parts in a frame of its own, where it stands, and where its lamp sits."""
 
 
 def is_seen(part: Part, state: Mapping[str, float]) -> bool:

@@ -16,7 +16,7 @@ from interverse.art.rooms.item import (
     Surface,
     surface_key,
 )
-from interverse.art.rooms.surfaces import crazed
+from interverse.art.rooms.kit import covered
 
 State = Mapping[str, float]
 _LEAST = 0.15  # of a part's width when it just appears
@@ -54,7 +54,7 @@ def graded_surface(part: Part, state: State) -> Surface:
     found = part.alternate[key] if key else part.surface
     value = state.get("broken", 0.0)
     if part.hidden_when == "broken" and 0.0 < value < HELD_FROM:  # cracks before it falls apart
-        return mixed(found, crazed(found), value / HELD_FROM)
+        return mixed(found, covered(found, "cracks"), value / HELD_FROM)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.art.rooms.prop import Top
+from interverse.art.rooms.kit import Top
 
 Floats = NDArray[np.float64]
 Bounds = tuple[Floats, Floats]  # lowest and highest corner, metres

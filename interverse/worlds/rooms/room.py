@@ -14,15 +14,13 @@ from typing import final
 
 import numpy as np
 
-from interverse.art.rooms.clutter import CLUTTER, painting
 from interverse.art.rooms.forms import Form, formed, own_form
-from interverse.art.rooms.furniture import FURNITURE
+from interverse.art.rooms.furniture import CLUTTER, FURNITURE, painting
 from interverse.art.rooms.item import Item
+from interverse.art.rooms.kit import Draw, Prop
 from interverse.art.rooms.objects import build_item
-from interverse.art.rooms.prop import Prop
 from interverse.core.errors import InterverseError, explain
 from interverse.core.rng import generator
-from interverse.worlds.rooms.fixtures import KINDS, RoomKind, curtains, door, draw_sky, rug, window
 from interverse.worlds.rooms.placing import (
     Bounds,
     Occupancy,
@@ -35,7 +33,7 @@ from interverse.worlds.rooms.placing import (
     wall_length,
     wall_pose,
 )
-from interverse.worlds.rooms.shell import Opening, Size, Style, draw_style
+from interverse.worlds.rooms.shell import KINDS, Opening, Size, Style, draw_style, fixtures
 
 Rng = np.random.Generator
 FEWEST = 4  # items of a room
@@ -133,55 +131,158 @@ def reach(cls: str, instance: int, form: Form | None = None) -> Bounds:
 
 
 @functools.lru_cache(maxsize=512)
-def footprint(cls: str, instance: int) -> Bounds:
+def _footprint(cls: str, instance: int) -> Bounds:
     """Returns the box of an item that must lie on a top: closed, and most of its shards."""
-    item = item_of(cls, instance)
-    shards = item.bounds({"broken": 1.0})
-    return union(item.bounds(), (0.8 * shards[0], 0.8 * shards[1]))
+    low, high = item_of(cls, instance).bounds({"broken": 1.0})
+    return union(_closed_bounds(cls, instance, None), (0.8 * low, 0.8 * high))
 
 
 @functools.lru_cache(maxsize=64)
 def plan_room(seed: int, objects: int) -> Room:
     """Returns the room of a seed with at most so many items, and at least one."""
     for attempt in range(_ATTEMPTS):
-        room = _plan(seed, objects, generator(seed=seed, name="rooms/plan", step=attempt))
+        draw = Draw.of(generator(seed=seed, name="rooms/plan", step=attempt))
+        room = _Planner(draw, objects).room(seed)
         if len(room.things) >= min(2, objects):
             return room
     raise PlacingError(explain(f"no item found a place in room {seed}", fix="Take another seed"))
 
 
-def _plan(seed: int, objects: int, rng: Rng) -> Room:
-    shares = [kind.share for kind in KINDS.values()]
-    name = list(KINDS)[int(rng.choice(len(KINDS), p=shares))]
-    kind = KINDS[name]
-    size = (rng.uniform(3.6, 5.2), rng.uniform(3.4, 4.8), rng.uniform(2.45, 2.75))
-    style = draw_style(rng, wet=kind.wet)
-    wanted = _wanted(rng, kind, objects)
-    taken = Occupancy(size)
-    openings = _openings(rng, size, taken, wanted, sill=1.08 if kind.wet else 0.85)
-    things: dict[int, Thing] = {}
-    furniture, tops = _furnish(rng, kind.along[:1], (), taken)
-    _place_large(rng, taken, wanted, things, openings)
-    later = _furnish(rng, kind.along[1:], kind.middle, taken)
-    furniture, tops = furniture + later[0], tops + later[1]
-    _place_small(rng, taken, wanted, things, tops)
-    standing = [*furniture, *_fill(rng, taken, tops), *_hang(rng, taken)]
-    standing += [
-        Standing(prop, Pose(np.zeros(3), 0.0)) for prop in _fixtures(rng, size, style, openings)
-    ]
-    ordered = tuple(things[i] for i in sorted(things))
-    props = _without_items(taken, ordered)
-    return Room(
-        seed=seed,
-        kind=name,
-        size=size,
-        style=style,
-        openings=openings,
-        standing=tuple(standing),
-        things=ordered,
-        tops=tuple(tops),
-        taken=props,
-    )
+class _Planner:
+    """A room in the making: what it is furnished with so far, and where room is left."""
+
+    def __init__(self, draw: Draw, objects: int) -> None:
+        self.draw = draw
+        shares = [kind.share for kind in KINDS.values()]
+        self.name = list(KINDS)[int(draw.choice(len(KINDS), p=shares))]
+        self.kind = KINDS[self.name]
+        self.size = (draw(3.6, 5.2), draw(3.4, 4.8), draw(2.45, 2.75))
+        self.style = draw_style(draw, wet=self.kind.wet)
+        self.taken = Occupancy(self.size)
+        # Classes and instances of the items to place, each class once.
+        count = draw.count(min(FEWEST, objects), objects + 1)
+        names = sorted(set(self.kind.classes))
+        weights = np.array([self.kind.classes.count(name) for name in names], dtype=float)
+        chosen = draw.choice(
+            len(names), min(count, len(names)), replace=False, p=weights / weights.sum()
+        )
+        self.wanted = [(names[i], int(draw.integers(_INSTANCES))) for i in chosen]
+        self.openings = self._openings()
+        self.standing: list[Standing] = []
+        self.tops: list[PlacedTop] = []
+        self.things: dict[int, Thing] = {}
+
+    def room(self, seed: int) -> Room:
+        """Returns the room, furnished."""
+        self._furnish(self.kind.along[:1], ())
+        self._place_large()
+        self._furnish(self.kind.along[1:], self.kind.middle)
+        self._place_small()
+        self._decorate()
+        nowhere = Pose(np.zeros(3), 0.0)
+        for prop in fixtures(self.draw, self.size, self.style, self.openings):
+            self.standing.append(Standing(prop, nowhere))
+        things = tuple(self.things[i] for i in sorted(self.things))
+        items = [t.pose.bounds(reach(t.cls, t.instance)) for t in things]
+        return Room(
+            seed=seed,
+            kind=self.name,
+            size=self.size,
+            style=self.style,
+            openings=self.openings,
+            standing=tuple(self.standing),
+            things=things,
+            tops=tuple(self.tops),
+            taken=self.taken.without(items),
+        )
+
+    def _openings(self) -> tuple[Opening, ...]:
+        """Returns a door and one or two windows; blinds get a window of their size."""
+        draw, size = self.draw, self.size
+        door_wall = draw.count(0, 4)
+        span = wall_length(size, door_wall) / 2 - 0.7
+        found = [Opening(door_wall, draw(-span, span), 0.85, 0.0, 2.02)]
+        others = [wall for wall in range(4) if wall != door_wall]
+        draw.shuffle(others)
+        blinds = [item_of(cls, i).size for cls, i in self.wanted if cls == "Blinds"]
+        sill = 1.08 if self.kind.wet else 0.85
+        for number, wall in enumerate(others[: draw.count(1, 3)]):
+            width, low, high = draw(0.9, 1.5), sill + draw(0, 0.12), draw(1.95, 2.15)
+            if number == 0 and blinds:
+                width, tall = blinds[0][0] - 0.06, blinds[0][2] - 0.06
+                high = min(2.15, size[2] - 0.15)
+                low = max(0.5, high - tall)
+            span = max(wall_length(size, wall) / 2 - width / 2 - 0.35, 0.01)
+            found.append(Opening(wall, draw(-span, span), width, low, high))
+        for opening in found:
+            self.taken.add(_kept_clear(size, opening))
+        return tuple(found)
+
+    def _stand(self, prop: Prop, pose: Pose | None) -> bool:
+        """Puts a prop into its place, if there is one."""
+        if pose is not None:
+            for box in prop.boxes:
+                self.taken.add(pose.bounds(box))
+            self.standing.append(Standing(prop, pose))
+        return pose is not None
+
+    def _furnish(self, along: tuple[str, ...], middle: tuple[str, ...]) -> None:
+        """Places furniture along the walls and in the middle of the floor."""
+        for name in (*middle[:1], *along, *middle[1:]):
+            if name == "plant" and self.draw.random() < 0.4:
+                continue
+            for attempt in range(3):  # another of its kind where one does not fit
+                prop = FURNITURE[name](self.draw)
+                own = prop.bounds()
+                if (prop.tops or name in middle) and attempt < 2 and name != "chair":
+                    own = own[0] - np.array([0.0, 0.55, 0.0]), own[1]  # room to stand and look
+                if name in middle:
+                    pose = on_floor(self.draw, self.taken, own)
+                else:
+                    pose = against_wall(self.draw, self.taken, own, gap=0.02)
+                if self._stand(prop, pose):
+                    self.tops += [PlacedTop(top, self.standing[-1].pose) for top in prop.tops]
+                    break
+
+    def _place_large(self) -> None:
+        """Places what stands on the floor or hangs on a wall, the largest first."""
+        items = [item_of(*wanted) for wanted in self.wanted]
+        large = [i for i, item in enumerate(items) if item.stand in ("floor", "wall")]
+        for i in sorted(large, key=lambda i: -float(np.prod(items[i].size))):
+            own = reach(*self.wanted[i])
+            if items[i].stand == "wall":
+                pose = _hung(self.draw, self.taken, self.wanted[i][0], own, self.openings)
+            else:
+                pose = against_wall(self.draw, self.taken, own, tries=80)
+            self._keep(i, pose)
+
+    def _place_small(self) -> None:
+        """Places what stands on tops, several on one where they fit: a view shows one place."""
+        order = list(self.tops)
+        self.draw.shuffle(order)
+        for i, wanted in enumerate(self.wanted):
+            if item_of(*wanted).stand not in ("floor", "wall"):
+                self._keep(i, _on_tops(self.draw, self.taken, order, *wanted))
+
+    def _keep(self, index: int, pose: Pose | None) -> None:
+        if pose is not None:
+            self.things[index] = Thing(*self.wanted[index], pose)
+            self.taken.add(pose.bounds(reach(*self.wanted[index])))
+
+    def _decorate(self) -> None:
+        """Puts a few small things on each top, where they find room, and pictures on the walls."""
+        draw = self.draw
+        for place in self.tops:
+            for _ in range(draw.count(0, 4)):
+                prop = CLUTTER[draw.one(list(CLUTTER))](draw)
+                own = prop.bounds()
+                self._stand(prop, on_top(draw, self.taken, place, own, own, tries=4))
+        for _ in range(draw.count(1, 4)):
+            prop, heights = painting(draw), (1.45, 1.65)
+            own = prop.bounds()
+            self._stand(
+                prop, against_wall(draw, self.taken, own, heights=heights, gap=0.0, tries=6)
+            )
 
 
 def place_item(room: Room, index: int, cls: str, instance: int) -> Pose | None:
@@ -189,10 +290,10 @@ def place_item(room: Room, index: int, cls: str, instance: int) -> Pose | None:
 
     All other things are where the plan has them. The old place is taken if the item fits there.
     """
-    others = [thing for i, thing in enumerate(room.things) if i != index]
     taken = room.taken.copy()
-    for thing in others:
-        taken.add(thing.pose.bounds(reach(thing.cls, thing.instance)))
+    for i, thing in enumerate(room.things):
+        if i != index:
+            taken.add(thing.pose.bounds(reach(thing.cls, thing.instance)))
     rng = generator(seed=room.seed, name=f"rooms/place/{index}/{cls}", step=instance)
     item, own = item_of(cls, instance), reach(cls, instance)
     old = room.things[index] if index < len(room.things) else None
@@ -203,49 +304,7 @@ def place_item(room: Room, index: int, cls: str, instance: int) -> Pose | None:
     if item.stand == "floor":
         pose = against_wall(rng, taken, own, tries=150)
         return pose if pose is not None else on_floor(rng, taken, own, tries=100)
-    return _on_tops(rng, taken, list(room.tops), cls, instance)
-
-
-# ---------------------------------------------------------------------------- steps of a plan
-
-
-def _wanted(rng: Rng, kind: RoomKind, objects: int) -> list[tuple[str, int]]:
-    """Returns classes and instances of the items to place, each class once."""
-    least = min(FEWEST, objects)
-    count = int(rng.integers(least, objects + 1))
-    names = sorted(set(kind.classes))
-    weights = np.array([kind.classes.count(name) for name in names], dtype=float)
-    chosen = rng.choice(
-        len(names), min(count, len(names)), replace=False, p=weights / weights.sum()
-    )
-    return [(names[i], int(rng.integers(_INSTANCES))) for i in chosen]
-
-
-def _openings(
-    rng: Rng, size: Size, taken: Occupancy, wanted: Sequence[tuple[str, int]], *, sill: float
-) -> tuple[Opening, ...]:
-    """Returns a door and one or two windows; blinds get a window of their size."""
-    door_wall = int(rng.integers(4))
-    span = wall_length(size, door_wall) / 2 - 0.7
-    found = [Opening(door_wall, rng.uniform(-span, span), 0.85, 0.0, 2.02)]
-    others = [wall for wall in range(4) if wall != door_wall]
-    rng.shuffle(others)
-    blinds = [item_of(cls, instance).size for cls, instance in wanted if cls == "Blinds"]
-    for number, wall in enumerate(others[: int(rng.integers(1, 3))]):
-        width, low, high = (
-            rng.uniform(0.9, 1.5),
-            sill + rng.uniform(0, 0.12),
-            rng.uniform(1.95, 2.15),
-        )
-        if number == 0 and blinds:
-            width, tall = blinds[0][0] - 0.06, blinds[0][2] - 0.06
-            high = min(2.15, size[2] - 0.15)
-            low = max(0.5, high - tall)
-        span = max(wall_length(size, wall) / 2 - width / 2 - 0.35, 0.01)
-        found.append(Opening(wall, rng.uniform(-span, span), width, low, high))
-    for opening in found:
-        taken.add(_kept_clear(size, opening))
-    return tuple(found)
+    return _on_tops(rng, taken, room.tops, cls, instance)
 
 
 def _kept_clear(size: Size, opening: Opening) -> Bounds:
@@ -256,157 +315,28 @@ def _kept_clear(size: Size, opening: Opening) -> Bounds:
     return wall_pose(size, opening.wall, opening.along, back=0.0).bounds(own)
 
 
-def _place_large(
-    rng: Rng,
-    taken: Occupancy,
-    wanted: Sequence[tuple[str, int]],
-    things: dict[int, Thing],
-    openings: tuple[Opening, ...],
-) -> None:
-    """Places what stands on the floor or hangs on a wall, the largest first."""
-    numbered = [(i, cls, instance) for i, (cls, instance) in enumerate(wanted)]
-    large = [n for n in numbered if item_of(n[1], n[2]).stand in ("floor", "wall")]
-    large.sort(key=lambda n: -float(np.prod(item_of(n[1], n[2]).size)))
-    for i, cls, instance in large:
-        own = reach(cls, instance)
-        if item_of(cls, instance).stand == "wall":
-            pose = _hung(rng, taken, cls, own, openings)
-        else:
-            pose = against_wall(rng, taken, own, tries=80)
-        if pose is not None:
-            things[i] = Thing(cls, instance, pose)
-            taken.add(pose.bounds(own))
-
-
 def _hung(
     rng: Rng, taken: Occupancy, cls: str, own: Bounds, openings: tuple[Opening, ...]
 ) -> Pose | None:
-    if cls == "Blinds":
-        for opening in openings:
-            pose = wall_pose(
-                taken.size,
-                opening.wall,
-                opening.along,
-                back=0.02,
-                height=(opening.low + opening.high) / 2,
-            )
-            box = pose.bounds(own)
-            if opening.low > 0 and taken.inside(box) and _only_meets_window(taken, box, opening):
-                return pose
+    """Returns a free pose on a wall; blinds hang before a window if one of their size is free."""
+    for opening in openings if cls == "Blinds" else ():
+        height = (opening.low + opening.high) / 2
+        pose = wall_pose(taken.size, opening.wall, opening.along, back=0.02, height=height)
+        rest = taken.without([_kept_clear(taken.size, opening)])
+        if opening.low > 0 and rest.free(pose.bounds(own)):
+            return pose
     return against_wall(rng, taken, own, heights=_HANGS.get(cls, (1.3, 1.5)), gap=0.0, tries=80)
 
 
-def _only_meets_window(taken: Occupancy, box: Bounds, opening: Opening) -> bool:
-    return not taken.without([_kept_clear(taken.size, opening)]).meets(box)
-
-
-def _furnish(
-    rng: Rng, along: tuple[str, ...], middle: tuple[str, ...], taken: Occupancy
-) -> tuple[list[Standing], list[PlacedTop]]:
-    standing: list[Standing] = []
-    tops: list[PlacedTop] = []
-    for name in (*middle[:1], *along, *middle[1:]):
-        if name == "plant" and rng.random() < 0.4:
-            continue
-        found = _furniture(rng, name, taken, middle=name in middle)
-        if found is not None:
-            for box in found.prop.boxes:
-                taken.add(found.pose.bounds(box))
-            standing.append(found)
-            tops += [PlacedTop(top, found.pose) for top in found.prop.tops]
-    return standing, tops
-
-
-def _furniture(rng: Rng, name: str, taken: Occupancy, *, middle: bool) -> Standing | None:
-    """Returns a piece in a free place; another of its kind is drawn where one does not fit."""
-    for attempt in range(3):
-        prop = FURNITURE[name](rng)
-        own = prop.bounds()
-        roomy = _with_way(own) if (prop.tops or middle) and attempt < 2 and name != "chair" else own
-        pose = on_floor(rng, taken, roomy) if middle else against_wall(rng, taken, roomy, gap=0.02)
-        if pose is not None:
-            return Standing(prop, pose)
-    return None
-
-
-def _with_way(own: Bounds) -> Bounds:
-    """Returns the box with room in front to stand and look."""
-    return own[0] - np.array([0.0, 0.55, 0.0]), own[1]
-
-
-def _place_small(
-    rng: Rng,
-    taken: Occupancy,
-    wanted: Sequence[tuple[str, int]],
-    things: dict[int, Thing],
-    tops: list[PlacedTop],
-) -> None:
-    """Places what stands on tops, several on one where they fit, for a view shows one place."""
-    order = list(tops)
-    rng.shuffle(order)
-    for i, (cls, instance) in enumerate(wanted):
-        if item_of(cls, instance).stand in ("floor", "wall"):
-            continue
-        pose = _on_tops(rng, taken, order, cls, instance)
-        if pose is not None:
-            things[i] = Thing(cls, instance, pose)
-            taken.add(pose.bounds(reach(cls, instance)))
-
-
 def _on_tops(
-    rng: Rng, taken: Occupancy, tops: list[PlacedTop], cls: str, instance: int
+    rng: Rng, taken: Occupancy, tops: Sequence[PlacedTop], cls: str, instance: int
 ) -> Pose | None:
-    item, own, under = item_of(cls, instance), reach(cls, instance), footprint(cls, instance)
-    work = [top for top in tops if top.top.counter]
-    order = work + [top for top in tops if not top.top.counter] if item.stand == "counter" else tops
-    for place in order:
+    """Returns a free pose on one of the tops: work tops come first for what stands on counters."""
+    under, own = _footprint(cls, instance), reach(cls, instance)
+    if item_of(cls, instance).stand == "counter":
+        tops = sorted(tops, key=lambda place: not place.top.counter)
+    for place in tops:
         pose = on_top(rng, taken, place, under, own)
         if pose is not None:
             return pose
     return None
-
-
-def _fill(rng: Rng, taken: Occupancy, tops: list[PlacedTop]) -> list[Standing]:
-    """Returns clutter on tops: a few things each, where they find room."""
-    found = []
-    for place in tops:
-        for _ in range(int(rng.integers(0, 4))):
-            prop = CLUTTER[list(CLUTTER)[int(rng.integers(len(CLUTTER)))]](rng)
-            own = prop.bounds()
-            pose = on_top(rng, taken, place, own, own, tries=4)
-            if pose is not None:
-                taken.add(pose.bounds(own))
-                found.append(Standing(prop, pose))
-    return found
-
-
-def _hang(rng: Rng, taken: Occupancy) -> list[Standing]:
-    found = []
-    for _ in range(int(rng.integers(1, 4))):
-        prop = painting(rng)
-        pose = against_wall(rng, taken, prop.bounds(), heights=(1.45, 1.65), gap=0.0, tries=6)
-        if pose is not None:
-            taken.add(pose.bounds(prop.bounds()))
-            found.append(Standing(prop, pose))
-    return found
-
-
-def _fixtures(rng: Rng, size: Size, style: Style, openings: tuple[Opening, ...]) -> list[Prop]:
-    sky = draw_sky(rng)
-    found = []
-    for opening in openings:
-        if opening.low == 0:
-            found.append(door(size, opening, rng, style.trim))
-            continue
-        found.append(window(size, opening, style.trim, sky))
-        if rng.random() < 0.5:
-            found.append(curtains(rng, size, opening))
-    if rng.random() < 0.7:
-        extent = rng.uniform(1.4, 2.2), rng.uniform(1.0, 1.6)
-        middle = rng.uniform(-0.5, 0.5), rng.uniform(-0.4, 0.4)
-        found.append(rug(rng, middle, extent))
-    return found
-
-
-def _without_items(taken: Occupancy, things: tuple[Thing, ...]) -> Occupancy:
-    return taken.without([t.pose.bounds(reach(t.cls, t.instance)) for t in things])

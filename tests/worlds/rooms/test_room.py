@@ -11,10 +11,10 @@ from interverse.art.rooms.item import RoomTexture
 from interverse.art.rooms.materials import BUILDING, pixels
 from interverse.worlds.rooms.actions import CLASS_NAMES
 from interverse.worlds.rooms.camera import RoomView, aim, choose_view, stands_free
-from interverse.worlds.rooms.fixtures import KINDS
 from interverse.worlds.rooms.lights import draw_light, sky_color
 from interverse.worlds.rooms.placing import Occupancy, Pose, clear_share, wall_pose
 from interverse.worlds.rooms.room import item_of, place_item, plan_room, reach
+from interverse.worlds.rooms.shell import KINDS
 
 SEEDS = range(10)
 

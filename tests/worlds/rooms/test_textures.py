@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from interverse.art.rooms.item import RoomTexture, Surface
-from interverse.art.rooms.surfaces import VARIANTS, cracked, soiled
+from interverse.art.rooms.kit import VARIANTS, cracked, soiled
 from interverse.art.rooms.textures import KINDS, OVERLAYS, pixels
 from interverse.core.errors import UnknownNameError
 
