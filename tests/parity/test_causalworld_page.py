@@ -1,18 +1,25 @@
-"""The page for CausalWorld's users: every word of its tutorials, tests and scripts, old and new."""
+"""The pages for the originals' users: every word of CausalWorld's callers, commands, names."""
 
 from __future__ import annotations
 
+import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.cli import VERBS, _load
 from interverse.core.former import FORMER
 from interverse.worlds.trifinger import grip_locations
 
-PAGE = (Path(__file__).parents[2] / "docs" / "causalworld.md").read_text()
+PAGES = {
+    name: (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text()
+    for name in ("causalworld", "causalmbrl", "remastered", "causaltriplet", "dmcgb")
+}
+PAGE = PAGES["causalworld"]
 # The classes, functions and arguments of CausalWorld 1.2 that its own callers name.
 WORDS = (Path(__file__).parent / "data" / "causalworld_words.txt").read_text().split()
 INSIDE = {"append", "end_sim", "initialize", "contains_err", "model", "task_name"}  # of their parts
@@ -22,6 +29,20 @@ INSIDE |= {"action_lower_bound", "action_upper_bound", "env_wrappers_args"}
 def test_the_page_names_every_word_that_callers_use():
     assert {w for w in WORDS if not re.search(rf"\b{w}\b", PAGE)} <= INSIDE
     assert len(WORDS) - len(INSIDE) >= 120
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_of_a_page_have_flags_that_exist_and_its_names_resolve(name):
+    verbs = "|".join(VERBS)
+    commands = re.findall(
+        rf"(?m)(?:`(?:interverse )?|^interverse )((?:{verbs}) [^`\n(]+)(?:`|$)", PAGES[name]
+    )
+    assert commands
+    for command in commands:
+        verb, *words = shlex.split(command)
+        _load(verb, words)  # a wrong flag or value raises
+    for dotted in re.findall(r"\binterverse(?:\.\w+)+", PAGES[name]):
+        pkgutil.resolve_name(dotted)
 
 
 @pytest.mark.parametrize(
