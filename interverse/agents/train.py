@@ -37,7 +37,7 @@ from interverse.core.type_checks import check_type
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
-from interverse.rollouts.policy import space_note
+from interverse.rollouts.policy_world import space_note
 from interverse.rollouts.saved import POLICY_FOLDER
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds.own_code import own_code

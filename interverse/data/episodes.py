@@ -40,8 +40,8 @@ from interverse.envs.interventions import check_values
 from interverse.rollouts.counterfactual import Refused, counterfactual
 from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.executors import gpus_of
-from interverse.rollouts.policy import PolicyLike, tell_engine
-from interverse.rollouts.policy_world import policy_world
+from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy_world import policy_world, tell_engine
 from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
 from interverse.rollouts.runner import rollout
 from interverse.rollouts.saved import policy_path

@@ -47,24 +47,11 @@ from interverse.protocols.unit import ROWS, Unit, play, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
 from interverse.rollouts.executors import run_units, sendable
-from interverse.rollouts.policy import (
-    PolicyLike,
-    as_policy,
-    engine_note,
-    seen_note,
-    space_note,
-    training_engine,
-    training_space,
-    uniform_action,
-)
+from interverse.rollouts.policy import PolicyLike, as_policy, uniform_action
 from interverse.rollouts.policy_world import (
-    behind_note,
     check_task,
-    defaults_note,
-    models_of,
-    place_note,
     policy_world,
-    task_note,
+    training_notes,
     unrecorded_note,
 )
 from interverse.rollouts.saved import pack_policy
@@ -143,9 +130,7 @@ def evaluate(
         **options: options of the world, as for `make`; none that a protocol sets itself.
     """
     options |= {} if device is None else {"device": device}
-    trained = policy_world(policy).in_task(task)
-    left_out = {name: v for name, v in trained.place.items() if name not in options}
-    place = place_note(left_out), defaults_note(trained.options, options)
+    trained, asked = policy_world(policy).in_task(task), options
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     tested = _seeds(seed, seeds)
     counts = {"episodes": episodes, "workers": workers, "seeds": len(tested)}
@@ -155,9 +140,7 @@ def evaluate(
         trained.with_options(protocol.options)  # one that turns the interface is no test of it
     policy, options = trained.policy, trained.for_tests().with_options(options)
     about, engine, resolved = _check_world(task, options, chosen, policy, measured)
-    trained_on = space_note(training_space(policy)), engine_note(training_engine(policy), engine)
-    seen = seen_note(models_of(policy), tested), behind_note(policy)
-    about_policy = (task_note(policy, task), *place, *trained_on, *seen)
+    about_policy = training_notes(policy, task, asked, engine, tested)
     for note in (*about_policy, *about.get("notes", ())):
         if note:
             Console(stderr=True).print(note, soft_wrap=True, markup=False)
@@ -444,7 +427,11 @@ def _collect(
             done[unit.name] = known.rows[: unit.episodes]
         else:
             missing.append(unit)
-    _play_one_again(missing)
+    # Asks for a twin in the first unit whose episodes start differently, for 2% of the steps.
+    if missing:
+        drawing = (i for i, u in enumerate(missing) if u.protocol.draws or u.protocol.grid)
+        chosen = next(drawing, 0)
+        missing[chosen] = replace(missing[chosen], again=min(1.0, len(missing) / 50))
     finished = closing(_run(missing, policy, workers, cluster))
     with _bar(len(plan.units), len(done), show=progress) as advance, finished as pairs:
         for unit, rows in pairs:
@@ -537,14 +524,6 @@ def _table(plan: _Plan, folder: Path, label: str) -> Results:
         provenance["episodes"] = max(row["episode"] for row in rows) + 1
         provenance["units"] = {name: len(held[name].rows) for name in (*wanted, *others)}
     return Results.from_rows(rows, provenance).named(label)
-
-
-def _play_one_again(missing: list[Unit]) -> None:
-    """Asks for a twin in the first unit whose episodes start differently, for 2% of the steps."""
-    if missing:
-        drawing = (i for i, u in enumerate(missing) if u.protocol.draws or u.protocol.grid)
-        chosen = next(drawing, 0)
-        missing[chosen] = replace(missing[chosen], again=min(1.0, len(missing) / 50))
 
 
 def _identity(unit: Unit) -> str:

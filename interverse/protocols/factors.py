@@ -40,7 +40,16 @@ def as_factors(given: FactorsLike, variables: Mapping[str, Variable]) -> Factors
     words = [] if isinstance(given, Mapping) else _words("factors", given)
     named = given if isinstance(given, Mapping) else {pattern: pattern for pattern in words}
     out = {name: _regions(name, parts, variables) for name, parts in named.items()}
-    _check_apart(out)
+    owner: dict[str, str] = {}
+    for factor, regions in out.items():
+        for variable in regions:
+            if owner.setdefault(variable, factor) != factor:
+                raise InvalidValueError(
+                    explain(
+                        f"{variable} belongs to the factors {owner[variable]} and {factor}",
+                        fix="Give each variable to one factor: costs are told apart by them",
+                    )
+                )
     return out
 
 
@@ -133,16 +142,3 @@ def _group(name: str, variable: Variable, drawn: Mapping[str, Variable]) -> str:
 
 def _part(name: str) -> str:
     return re.sub(r"_\d+$", "", name.partition("/")[0])
-
-
-def _check_apart(factors: Factors) -> None:
-    owner: dict[str, str] = {}
-    for factor, regions in factors.items():
-        for variable in regions:
-            if owner.setdefault(variable, factor) != factor:
-                raise InvalidValueError(
-                    explain(
-                        f"{variable} belongs to the factors {owner[variable]} and {factor}",
-                        fix="Give each variable to one factor: costs are told apart by them",
-                    )
-                )

@@ -135,13 +135,23 @@ class _Content:
             exact = str(value.dtype) != "torch.bfloat16"  # which NumPy does not know
             self.add((plain if exact else plain.float()).numpy(), depth)
         elif isinstance(value, Mapping | list | tuple | set | frozenset | range):
-            self._add_parts(value, depth)
+            parts = list(value)
+            if isinstance(value, Mapping):
+                parts = [part for pair in value.items() for part in pair]
+            elif isinstance(value, set | frozenset):
+                parts = sorted(value, key=repr)
+            self._note(f"{type(value).__name__} {len(parts)}")
+            for part in parts:
+                self.add(part, depth)
         elif isinstance(value, type):
             self._add_class(value, depth)
         elif isinstance(value, types.FunctionType):
             self._add_function(value, depth)
         elif isinstance(value, types.CodeType):
-            self._add_code(value, depth)
+            if any(step.opname == "IMPORT_NAME" for step in dis.get_instructions(value)):
+                raise UnknownContentError(f"{value.co_name}, which imports when it is called")
+            self.add([value.co_code, list(value.co_names), list(value.co_varnames)], depth)
+            self.add(list(value.co_consts), depth)
         elif _of_library(value):
             self._note(f"library {_home(value)} {getattr(value, '__qualname__', '')}")
         elif _is_module(value) or hasattr(type(value), "__dataclass_fields__"):
@@ -149,16 +159,6 @@ class _Content:
             self._add_state(value, depth)
         else:
             raise UnknownContentError(type(value).__qualname__)
-
-    def _add_parts(self, value: Any, depth: int) -> None:
-        parts = list(value)
-        if isinstance(value, Mapping):
-            parts = [part for pair in value.items() for part in pair]
-        elif isinstance(value, set | frozenset):
-            parts = sorted(value, key=repr)
-        self._note(f"{type(value).__name__} {len(parts)}")
-        for part in parts:
-            self.add(part, depth)
 
     def _add_state(self, value: Any, depth: int) -> None:
         held = dict(getattr(value, "__dict__", {}))
@@ -171,7 +171,8 @@ class _Content:
                 self.add(part, depth)
 
     def _add_class(self, kind: type, depth: int) -> None:
-        self._note(f"class {kind.__module__} {kind.__qualname__}")
+        home = _FORMER.get(kind.__qualname__, kind.__module__)
+        self._note(f"class {home} {kind.__qualname__}")
         if _of_library(kind) or kind.__module__.startswith("interverse."):
             return  # their versions, and the package's code, are told apart from this
         for base in kind.__bases__:
@@ -196,13 +197,14 @@ class _Content:
                 self._note(name)
                 self.add(function.__globals__[name], depth)
 
-    def _add_code(self, code: types.CodeType, depth: int) -> None:
-        if any(step.opname == "IMPORT_NAME" for step in dis.get_instructions(code)):
-            raise UnknownContentError(f"{code.co_name}, which imports when it is called")
-        self.add([code.co_code, list(code.co_names), list(code.co_varnames)], depth)
-        self.add(list(code.co_consts), depth)
 
-
+# Where classes of saved policies stood when hashes of them were first recorded.
+_FORMER = {
+    "PixelCard": "interverse.rollouts.pixels",
+    **dict.fromkeys(
+        ("PlanLayers", "PlanModel", "PlanOptions", "PlanSizes"), "interverse.rollouts.plan_model"
+    ),
+}
 _UNTOLD = ("__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__")
 
 

@@ -124,7 +124,19 @@ class Protocol:
             )
             ranged = set(matching(variables, [pattern])) & set(drawn)
             for name in sorted(ranged):
-                _check_parts(self.name, variables[name], parts)
+                shape = variables[name].shape
+                count = shape[0] if len(shape) == 1 else 0
+                allowed = f"low and high of components 0 to {count - 1}"
+                for part, ends in parts.items():
+                    known = isinstance(part, Integral) and 0 <= part < count
+                    if not known or len(ends) != 2 or not ends[0] <= ends[1]:
+                        told = f"the range of {name} is {{{part!r}: {ends!r}}}"
+                        raise InvalidValueError(
+                            explain(
+                                f"protocol {self.name}: {told}",
+                                allowed=allowed if count else "no ranges of it",
+                            )
+                        )
             if not ranged:
                 raise InvalidValueError(
                     explain(
@@ -253,23 +265,6 @@ def _check_shapes(protocol: str, variable: Variable, values: Sequence[Any]) -> N
                 explain(
                     f"protocol {protocol}: the grid lists {value!r} for {variable.name}",
                     allowed=f"values of shape {variable.shape}",
-                )
-            )
-
-
-def _check_parts(
-    protocol: str, variable: Variable, parts: Mapping[int, tuple[float, float]]
-) -> None:
-    """Raises unless ranges are two ordered ends each, of components that the variable has."""
-    count = variable.shape[0] if len(variable.shape) == 1 else 0
-    for part, ends in parts.items():
-        known = isinstance(part, Integral) and 0 <= part < count
-        if not known or len(ends) != 2 or not ends[0] <= ends[1]:
-            allowed = f"low and high of components 0 to {count - 1}" if count else "no ranges of it"
-            raise InvalidValueError(
-                explain(
-                    f"protocol {protocol}: the range of {variable.name} is {{{part!r}: {ends!r}}}",
-                    allowed=allowed,
                 )
             )
 

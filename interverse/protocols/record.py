@@ -16,8 +16,8 @@ from interverse.core.files.json_text import plain, read_json_object
 from interverse.protocols.fingerprint import fingerprint, function_hash
 from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
-from interverse.rollouts.policy import PolicyLike, engine_note, training_engine, training_space
-from interverse.rollouts.policy_world import policy_world
+from interverse.rollouts.policy import PolicyLike
+from interverse.rollouts.policy_world import engine_note, policy_world
 from interverse.worlds.own_code import own_code
 
 _SPECIAL = (
@@ -86,12 +86,12 @@ def run(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what it takes to play an episode of these results again."""
     named = isinstance(request.policy, str | os.PathLike)
     out = {name: known[name] for name in ("experiment", "task", "options", "policy")}
-    space, engine = training_space(request.policy), training_engine(request.policy)
-    seen: dict[str, Any] = {} if space == "A" else {"training_space": space}
-    trained = policy_world(request.policy).place
-    place = {name: v for name, v in trained.items() if request.options.get(name) != v}
+    trained = policy_world(request.policy)
+    seen: dict[str, Any] = {} if trained.space == "A" else {"training_space": trained.space}
+    place = {name: v for name, v in trained.place.items() if request.options.get(name) != v}
     seen |= {"training_place": plain(place)} if place else {}
-    seen |= {"training_engine": dict(engine)} if engine_note(engine, request.engine) else {}
+    if engine_note(trained.engine, request.engine):
+        seen["training_engine"] = dict(trained.engine)
     return out | {"source": os.fspath(request.policy) if named else None} | seen
 
 

@@ -88,7 +88,13 @@ def verify(
     except FileFormatError as error:
         return Verdict(files=count, episodes=0, notes=(), problems=(*problems, str(error)))
     with trusting(trust):
-        _check_code(root, results)
+        # Raises if the results name code, for their world or a protocol's, that is not trusted.
+        told = results.provenance
+        options = [told.get("options", {})]
+        options += [said.get("options", {}) for said in told.get("protocols", {}).values()]
+        for task in (told.get("task"), *results.tasks):
+            for given in options:
+                check_trusted(root, task, given)
     problems += _check_units(root, results)
     problems += _check_rows(results)
     actor = _policy(root, results, policy)
@@ -100,16 +106,6 @@ def verify(
     return Verdict(
         files=count, episodes=len(rows), notes=_notes(root, results), problems=tuple(problems)
     )
-
-
-def _check_code(root: Path, results: Results) -> None:
-    """Raises if the results name code, for their world or a protocol's, that is not trusted."""
-    told = results.provenance
-    options = [told.get("options", {})]
-    options += [said.get("options", {}) for said in told.get("protocols", {}).values()]
-    for task in (told.get("task"), *results.tasks):
-        for given in options:
-            check_trusted(root, task, given)
 
 
 def _check_files(root: Path) -> tuple[list[str], int]:

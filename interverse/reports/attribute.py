@@ -32,8 +32,8 @@ from interverse.protocols.protocol import ATTEMPTS, Protocol
 from interverse.protocols.unit import ROWS, EpisodeScorer
 from interverse.reports.attribution import Attribution, Condition
 from interverse.results.schema import SCORES
-from interverse.rollouts.policy import FixedBatchPolicy, PolicyLike, as_policy, tell_engine
-from interverse.rollouts.policy_world import check_task, policy_world
+from interverse.rollouts.policy import FixedBatchPolicy, PolicyLike, as_policy
+from interverse.rollouts.policy_world import check_task, policy_world, tell_engine
 from interverse.worlds.world import engine_of
 
 Drawn = dict[str, NDArray[Any]]  # variable -> a row for each episode

@@ -21,7 +21,7 @@ from interverse.core.files.atomic import write_text
 from interverse.metrics.bootstrap import ROUNDING
 from interverse.metrics.student import t_reach
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
-from interverse.rollouts.policy import engine_words
+from interverse.rollouts.policy_world import engine_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

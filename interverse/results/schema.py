@@ -194,22 +194,6 @@ def read_table(path: Path, *, any_version: bool) -> tuple[pa.Table, dict[str, An
         )
     table = read_parquet(path)
     metadata = table.schema.metadata or {}
-    _check_version(path, metadata, any_version=any_version)
-    provenance = parse_json(metadata.get(_PROVENANCE, b"{}"), f"the provenance in {path}")
-    if not isinstance(provenance, dict):
-        raise FileFormatError(explain(f"the provenance in {path} is corrupt"))
-    table = table.replace_schema_metadata(None)
-    if metadata.get(_ROWS, b"").decode(errors="replace") not in ("", rows_hash(table)):
-        raise FileFormatError(
-            explain(
-                f"the rows of {path} do not match their hash: they were changed by hand",
-                fix="Make it again: a finished evaluation is not repeated, only what is missing",
-            )
-        )
-    return table, provenance
-
-
-def _check_version(path: Path, metadata: Mapping[bytes, bytes], *, any_version: bool) -> None:
     given = metadata.get(_FORMAT, b"").decode(errors="replace")
     if given != FORMAT:
         what = f"of the format {given!r}" if given else "a Parquet file, but not one of results"
@@ -223,6 +207,18 @@ def _check_version(path: Path, metadata: Mapping[bytes, bytes], *, any_version: 
                 fix="Evaluate again, or pass any_version=True to read it all the same",
             )
         )
+    provenance = parse_json(metadata.get(_PROVENANCE, b"{}"), f"the provenance in {path}")
+    if not isinstance(provenance, dict):
+        raise FileFormatError(explain(f"the provenance in {path} is corrupt"))
+    table = table.replace_schema_metadata(None)
+    if metadata.get(_ROWS, b"").decode(errors="replace") not in ("", rows_hash(table)):
+        raise FileFormatError(
+            explain(
+                f"the rows of {path} do not match their hash: they were changed by hand",
+                fix="Make it again: a finished evaluation is not repeated, only what is missing",
+            )
+        )
+    return table, provenance
 
 
 def rows_hash(data: pa.Table) -> str:

@@ -91,7 +91,13 @@ def _second_version(
         raise ValueError(f"parameters {', '.join(found)}, activation {activation}")
     low, high = (printed_numbers(card["action_space"][side]) for side in ("low", "high"))
     layers = [(found[f"{name}/w"], found[f"{name}/b"]) for name in names]
-    _check_layers(layers, len(low), len(high))
+    check_bounds(low.tolist(), high.tolist())
+    tensors = {}
+    for i, (weight, bias) in enumerate(layers):
+        if weight.dtype.kind != "f" or bias.dtype.kind != "f":
+            raise ValueError(f"a layer of {weight.dtype} and {bias.dtype}")
+        tensors |= {f"{names[i]}.weight": weight.T, f"{names[i]}.bias": bias}
+    check_chain(tensors, names, len(layers[0][0]), len(low))
     return Perceptron(layers, low, high, known)
 
 
@@ -179,18 +185,6 @@ class GreedyPolicy:
         with torch.no_grad():
             found = self.scores.output(torch.as_tensor(seen, dtype=torch.float32))
         return found.argmax(dim=1).numpy().astype(np.int64) + self.start
-
-
-def _check_layers(layers: list[tuple[Any, Any]], *ends: int) -> None:
-    """Raises ValueError unless matrices and biases form a chain that ends in the actions."""
-    width = layers[0][0].shape[:1]
-    for weight, bias in layers:
-        fits = weight.ndim == 2 and bias.shape == weight.shape[1:] and weight.shape[:1] == width
-        if not fits or weight.dtype.kind != "f" or bias.dtype.kind != "f":
-            raise ValueError(f"a layer of {weight.dtype} {weight.shape} and {bias.shape}")
-        width = weight.shape[1:]
-    if any(width != (end,) for end in ends):
-        raise ValueError(f"{width[0]} actions with bounds of {ends}")
 
 
 def _actions(space: Mapping[str, Any], width: int) -> tuple[list[float], list[float], int | None]:

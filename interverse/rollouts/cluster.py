@@ -62,7 +62,12 @@ class RayPool:
         self.at_once = workers
         self._function, self._gpus = function, getattr(shared, "gpus", 0)
         self._running: set[Any] = set()
-        self._old_handler, environment = _sigterm(), set(os.environ)
+        # The handler that Ray is about to replace; it does so in the main thread alone.
+        main = threading.current_thread() is threading.main_thread()
+        self._old_handler, environment = (
+            (signal.getsignal(signal.SIGTERM) if main else None),
+            set(os.environ),
+        )
         self._own = _connect(cluster, workers)
         self._added = set(os.environ) - environment  # PYTHONBREAKPOINT among them
         try:
@@ -82,8 +87,13 @@ class RayPool:
     def start(self, unit: Any) -> Any:
         """Starts a unit as soon as a CPU of the cluster is free, and the GPUs that it needs."""
         gpus = max(self._gpus, getattr(unit, "gpus", 0))
-        if gpus:
-            _check_gpus(gpus)
+        if gpus and ray.cluster_resources().get("GPU", 0) < gpus:  # Ray would wait without a word
+            raise InvalidValueError(
+                explain(
+                    f"the work needs {gpus:g} GPU, and the Ray cluster has too few",
+                    fix="Join a machine that has one, or choose device cpu",
+                )
+            )
         task = self._task.options(num_gpus=gpus)
         ticket = task.remote(self._function, unit, self._shared, versions())
         self._running.add(ticket)
@@ -124,17 +134,6 @@ class RayPool:
                 os.environ.pop(name, None)
             if self._old_handler is not None:
                 signal.signal(signal.SIGTERM, self._old_handler)
-
-
-def _check_gpus(wanted: float) -> None:
-    """Raises where the cluster has none, for Ray would wait for them without a word."""
-    if ray.cluster_resources().get("GPU", 0) < wanted:
-        raise InvalidValueError(
-            explain(
-                f"the work needs {wanted:g} GPU, and the Ray cluster has too few",
-                fix="Join a machine that has one, or choose device cpu",
-            )
-        )
 
 
 def _connect(cluster: str, workers: int) -> bool:
@@ -193,12 +192,6 @@ def _quietly() -> Iterator[None]:
     finally:
         if not asked:
             del os.environ[_USAGE]
-
-
-def _sigterm() -> Any:
-    """Returns the handler that Ray is about to replace; it does so in the main thread alone."""
-    main = threading.current_thread() is threading.main_thread()
-    return signal.getsignal(signal.SIGTERM) if main else None
 
 
 def _cause(error: exceptions.RayTaskError) -> BaseException:

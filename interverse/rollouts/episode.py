@@ -142,7 +142,15 @@ class Episode:
             for name, item in group.get(_INFO, {}).items()
             if _COLUMNS in item.attrs
         }
-        read = _from_header(header) | _from_arrays(_read_tree(group))
+        tree = _read_tree(group)
+        read = _from_header(header) | (
+            tree
+            | {
+                "start": tree["start"].tobytes(),
+                "values": tree.get("values", {}),
+                "info": tree.get("info", {}),
+            }
+        )
         episode = cls(**read, columns=columns)
         if episode.fingerprint != group.attrs["fingerprint"]:
             raise ValueError("the arrays do not match their fingerprint")
@@ -216,12 +224,4 @@ def _from_header(header: dict[str, Any]) -> dict[str, Any]:
             Refusal(item["step"], tuple(item["variables"]), item["reason"])
             for item in header["refusals"]
         ),
-    }
-
-
-def _from_arrays(tree: dict[str, Any]) -> dict[str, Any]:
-    return tree | {
-        "start": tree["start"].tobytes(),
-        "values": tree.get("values", {}),
-        "info": tree.get("info", {}),
     }

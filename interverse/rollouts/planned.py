@@ -20,8 +20,7 @@ from interverse.core.errors import (
     explain,
     missing_extra,
 )
-from interverse.rollouts.exported import PicturePolicy
-from interverse.rollouts.saved import check_bounds
+from interverse.rollouts.exported import PicturePolicy, middle
 
 try:
     import torch
@@ -423,21 +422,13 @@ class PlannedPolicy(PicturePolicy):
     def forward(self, pictures: Any) -> Any:
         """Returns actions for a tensor of pictures."""
         noise = [part.to(pictures.device) for part in self._noise]
-        size = self.card.sizes["side"]
-        start = (pictures.shape[-1] - size) // 2
-        seen = pictures[..., start : start + size, start : start + size]
         self._model.load_state_dict(self.weights, assign=True)
-        action = self._model(seen, *noise)
-        low, high = (torch.tensor(b, device=seen.device) for b in (self.card.low, self.card.high))
-        return torch.clamp(low + 0.5 * (action + 1.0) * (high - low), low, high)
+        return self.bounded(self._model(middle(pictures, self.card.sizes["side"]), *noise))
 
     def check(self) -> None:
         """Raises ValueError unless card and weights are one network."""
-        if self.card.format != PLANNED_FORMAT:
-            raise ValueError(f"format {self.card.format!r}")
-        check_bounds(self.card.low, self.card.high)
         sizes = self._model.sizes
-        if len(self.card.low) != sizes.actions or not isinstance(self.card.trained, dict):
+        if len(self.card.low) != sizes.actions:
             raise ValueError(f"bounds of {len(self.card.low)} numbers for {sizes.actions} actions")
         shape = self.card.observation
         if len(shape) != 3 or shape[0] != sizes.channels or min(shape[1:]) < sizes.side:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, final, runtime_checkable
@@ -18,7 +18,6 @@ from typing import Any, Protocol, final, runtime_checkable
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from threadpoolctl import ThreadpoolController
 
 from interverse.core.errors import (
@@ -28,9 +27,10 @@ from interverse.core.errors import (
     explain,
     unknown,
 )
+from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import Noise
 from interverse.envs.values import to_numpy
-from interverse.rollouts.saved import NAMES, SHIPPED, policy_path
+from interverse.rollouts.saved import CARD, NAMES, SHIPPED, policy_path
 from interverse.rollouts.saved import PolicyLike as PolicyLike
 from interverse.worlds.world import World
 
@@ -147,7 +147,17 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     """
     if (path := policy_path(given)) is not None:
         given = load_policy(path)
-        _compare_rates(given, world)
+        # Nothing else shows that a policy decides at another rate than in its training.
+        trained = getattr(getattr(given, "card", None), "trained", {})
+        trained = trained.get("options") or trained.get("config", {}).get("options") or {}
+        for name in RATES:
+            here = getattr(getattr(world, "options", None), name, None)
+            if name in trained and here is not None and trained[name] != here:
+                warnings.warn(
+                    f"the policy was trained with {name}={trained[name]} and acts with"
+                    f" {name}={here}; pass {name}={trained[name]} for its own rate",
+                    stacklevel=2,
+                )
     if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
         return GoalPolicy(given, world)
     if isinstance(given, str):
@@ -236,114 +246,20 @@ def policy_names(world: World) -> tuple[str, ...]:
         return NAMES[:1]
 
 
-def training_space(given: PolicyLike) -> str:
-    """Returns the space that a policy's training drew from; A where nothing else is recorded."""
-    return str(_training(given)[1].get("space", "A"))
-
-
-def training_engine(given: PolicyLike) -> Mapping[str, str]:
-    """Returns the engine and contacts a policy was trained with; empty where none are recorded."""
-    trained, config = _training(given)
-    engine = config.get("engine")
-    if engine is None and trained.get("engine") == "WarpEngine":  # cards of the first GPU runs
-        engine = {"device": "cuda", "contact": "convex"}
-    return engine if isinstance(engine, Mapping) else {}
-
-
-def _training(given: PolicyLike) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Returns what a policy's card says of its training, and the settings in it."""
-    if (path := policy_path(given)) is not None:
-        given = load_policy(path)
-    trained = getattr(getattr(given, "card", None), "trained", None)
-    trained = trained if isinstance(trained, Mapping) else {}
-    config = trained.get("config")
-    return trained, config if isinstance(config, Mapping) else {}
-
-
-def space_note(space: str) -> str:
-    """Returns the line that says that a policy has seen what protocols test; empty for A."""
-    if space == "A":
-        return ""
-    return f"Trained in space {space}: scores in space B are not those of an unseen space."
-
-
-def seen_note(models: Iterable[Any], seeds: Collection[int]) -> str:
-    """Returns the line that says that models learned from episodes of a test; empty otherwise.
-
-    `PPO("MlpPolicy", iv.make(ID), seed=0)` plays the episodes of seed 0, and so does `evaluate`.
-    """
-    asks = [getattr(getattr(model, "env", None), "get_attr", None) for model in models]  # SB3's
-    worlds = [world for ask in asks if callable(ask) for world in ask("unwrapped")]
-    drivers = [world.driver for world in worlds if hasattr(world, "driver")]
-    seen = [to_numpy(driver.seeds) for driver in drivers if driver.running.any()]
-    played = {seed for seeds_of_one in seen for seed in seeds_of_one.tolist()}
-    if not (both := sorted(played.intersection(seeds))):
-        return ""
-    return (
-        f"Trained on episodes of seed {both[0]}, which the test plays too: its starts were seen. "
-        f"Pass seed={max(played) + 1}, or train in interverse.agents.sb3.WorldVecEnv."
-    )
-
-
-def engine_note(trained: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Returns the line that says that a policy acts on another engine; empty for its own."""
-    if not trained or engine_words(trained) == engine_words(here):
-        return ""
-    return (
-        f"Trained on {engine_words(trained)}, evaluated on {engine_words(here)}: "
-        "scores may differ from those of its own engine."
-    )
-
-
-_TOLD: set[str] = set()  # notes are said once in a process
-
-
-def tell_engine(policy: PolicyLike, here: Mapping[str, str]) -> None:
-    """Says on standard error if a policy acts on another engine than it was trained on."""
-    note = engine_note(training_engine(policy), here)
-    if note and note not in _TOLD:
-        _TOLD.add(note)
-        Console(stderr=True).print(note, soft_wrap=True)
-
-
-def engine_words(engine: Mapping[str, str]) -> str:
-    """Returns an engine in words.
-
-    >>> engine_words({"device": "cuda:0", "contact": "convex"})
-    'MuJoCo Warp with convex contacts'
-    """
-    warp = str(engine.get("device", "cpu")).partition(":")[0] in ("cuda", "warp")
-    contact = engine.get("contact")
-    drawn = ", pictures by Warp" if "renderer" in engine else ""
-    contacts = f" with {contact} contacts" if contact else ""
-    return ("MuJoCo Warp" if warp else "MuJoCo") + contacts + drawn
-
-
-def _compare_rates(policy: Any, world: World) -> None:
-    """Warns if a policy decides at another rate than in its training: nothing else shows it."""
-    trained = getattr(getattr(policy, "card", None), "trained", {})
-    trained = trained.get("options") or trained.get("config", {}).get("options") or {}
-    for name in RATES:
-        here = getattr(getattr(world, "options", None), name, None)
-        if name in trained and here is not None and trained[name] != here:
-            warnings.warn(
-                f"the policy was trained with {name}={trained[name]} and acts with {name}={here};"
-                f" pass {name}={trained[name]} for its own rate",
-                stacklevel=3,
-            )
-
-
 def load_policy(path: Path) -> Any:
     """Returns the policy of a folder that training wrote, or of a zip of Stable-Baselines."""
     if path.is_file():
         from interverse.rollouts.archives import load_archive  # loads Torch, as the others below
 
         return load_archive(path)
-    from interverse.rollouts.exported import FORMAT, ExportedPolicy, PixelPolicy, policy_format
-    from interverse.rollouts.planned import PLANNED_FORMAT, PlannedPolicy
+    from interverse.rollouts.exported import ExportedPolicy, PixelPolicy
+    from interverse.rollouts.planned import PlannedPolicy
 
-    kinds: dict[Any, Any] = {FORMAT: PixelPolicy, PLANNED_FORMAT: PlannedPolicy}
-    return kinds.get(policy_format(path), ExportedPolicy).load(path)
+    told = None
+    with suppress(OSError, ValueError):  # the reader says what is wrong
+        told = read_json_object(path / CARD).get("format")
+    kinds: dict[Any, Any] = {kind.file_format: kind for kind in (PixelPolicy, PlannedPolicy)}
+    return kinds.get(told, ExportedPolicy).load(path)
 
 
 def _leading(observations: Any) -> int:

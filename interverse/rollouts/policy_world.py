@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +23,7 @@ from typing import Any, cast, final
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
 
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.json_text import read_json_object
@@ -63,6 +64,8 @@ class PolicyWorld:
         options: of that world.
         defaults: of what is not among the options, where the world is registered.
         place: the options that say where in that world, where they are not the world's own.
+        space: that the training drew from; A where nothing else is recorded.
+        engine: and contacts of the training; empty where none are recorded.
     """
 
     policy: PolicyLike
@@ -70,6 +73,8 @@ class PolicyWorld:
     options: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     place: Mapping[str, Any] = field(default_factory=dict)
+    space: str = "A"
+    engine: Mapping[str, str] = field(default_factory=dict)
 
     def in_task(self, task: str) -> PolicyWorld:
         """Returns it in another task of its family; other worlds have other observations."""
@@ -118,7 +123,7 @@ def policy_world(given: PolicyLike) -> PolicyWorld:
         alike = [known for known in inner if known.options == inner[0].options]
         if inner and len(alike) == len(inner):
             task = inner[0].task if len({known.task for known in inner}) == 1 else None
-            own = replace(inner[0], policy=given, task=task)
+            own = replace(inner[0], policy=given, task=task, space="A", engine={})
     return PolicyWorld(given) if own is None else own
 
 
@@ -192,44 +197,98 @@ def _holds_more(part: object) -> bool:
     return hasattr(part, "__dict__") and not isinstance(part, ModuleType)
 
 
-def task_note(policy: PolicyLike, task: str) -> str:
-    """Returns the line that says that a policy plays another task; empty for its own."""
-    own = _another_task(policy, task)
-    if own is None:
-        return ""
-    return f"Trained for {own}, plays {task}: scores are those of a task it was not trained for."
+def training_notes(
+    given: PolicyLike,
+    task: str,
+    options: Mapping[str, Any],
+    engine: Mapping[str, str],
+    seeds: Collection[int],
+) -> Iterator[str]:
+    """Yields a line for each way in which a test is not what a policy was trained for.
 
-
-def place_note(place: Mapping[str, Any]) -> str:
-    """Returns the line that says which options of a policy no test takes over; empty for none.
-
-    >>> place_note({"vary": ["floor"]})
-    "Trained with vary=['floor'], which no test takes over: tests say themselves what they vary."
+    Args:
+        given: the policy.
+        task: of the test.
+        options: of its world that were asked for.
+        engine: and contacts of it.
+        seeds: of its episodes.
     """
-    if not place:
+    own = policy_world(given)
+    if (trained := _another_task(given, task)) is not None:
+        yield (
+            f"Trained for {trained}, plays {task}: scores are those of a task it was not trained"
+            " for."
+        )
+    if place := {name: v for name, v in own.place.items() if name not in options}:
+        told = ", ".join(f"{name}={value!r}" for name, value in sorted(place.items()))
+        note = (
+            f"Trained with {told}, which no test takes over: tests say themselves what they vary."
+        )
+        if "visual_seed" in place:
+            look = place["visual_seed"]
+            note += " `train` and the one-factor tests are about look 0"
+            drawn = "; few_shot_train is about drawn looks."
+            note += drawn if isinstance(look, Sequence) else f", not look {look}."
+        yield note
+    if (defaults := own.options.get("defaults")) and "defaults" not in options:
+        yield f"Its world has {defaults=!r}, and so have the tests: scores are of that world."
+    yield space_note(own.space)
+    yield engine_note(own.engine, engine)
+    models = models_of(given)
+    # `PPO("MlpPolicy", iv.make(ID), seed=0)` plays the episodes of seed 0, and so does `evaluate`.
+    asks = [getattr(getattr(model, "env", None), "get_attr", None) for model in models]  # SB3's
+    worlds = [world for ask in asks if callable(ask) for world in ask("unwrapped")]
+    drivers = [world.driver for world in worlds if hasattr(world, "driver")]
+    played = {n for d in drivers if d.running.any() for n in to_numpy(d.seeds).tolist()}
+    if both := sorted(played.intersection(seeds)):
+        yield (
+            f"Trained on episodes of seed {both[0]}, which the test plays too: its starts were"
+            f" seen. Pass seed={max(played) + 1}, or train in interverse.agents.sb3.WorldVecEnv."
+        )
+    inside = [] if is_model(given) else [model for model in models if _is_baseline(model)]
+    if behind := sorted({name for model in inside for name in _wrappers(model)}):
+        yield f"Its model learned behind {' and '.join(behind)}: the function must do the same."
+
+
+def space_note(space: str) -> str:
+    """Returns the line that says that a policy has seen what protocols test; empty for A."""
+    if space == "A":
         return ""
-    told = ", ".join(f"{name}={value!r}" for name, value in sorted(place.items()))
-    note = f"Trained with {told}, which no test takes over: tests say themselves what they vary."
-    return f"{note}{_look_note(place['visual_seed'])}" if "visual_seed" in place else note
+    return f"Trained in space {space}: scores in space B are not those of an unseen space."
 
 
-def defaults_note(own: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """Returns the line that says that a policy's world has other default values than the task's.
+def engine_note(trained: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """Returns the line that says that a policy acts on another engine; empty for its own."""
+    if not trained or engine_words(trained) == engine_words(here):
+        return ""
+    return (
+        f"Trained on {engine_words(trained)}, evaluated on {engine_words(here)}: "
+        "scores may differ from those of its own engine."
+    )
 
-    >>> defaults_note({"defaults": {"box/mass": 0.7}}, given={})
-    "Its world has defaults={'box/mass': 0.7}, and so have the tests: scores are of that world."
+
+_TOLD: set[str] = set()  # notes are said once in a process
+
+
+def tell_engine(policy: PolicyLike, here: Mapping[str, str]) -> None:
+    """Says on standard error if a policy acts on another engine than it was trained on."""
+    note = engine_note(policy_world(policy).engine, here)
+    if note and note not in _TOLD:
+        _TOLD.add(note)
+        Console(stderr=True).print(note, soft_wrap=True)
+
+
+def engine_words(engine: Mapping[str, str]) -> str:
+    """Returns an engine in words.
+
+    >>> engine_words({"device": "cuda:0", "contact": "convex"})
+    'MuJoCo Warp with convex contacts'
     """
-    defaults = own.get("defaults")
-    if not defaults or "defaults" in given:
-        return ""
-    return f"Its world has {defaults=!r}, and so have the tests: scores are of that world."
-
-
-def _look_note(look: Any) -> str:
-    """Returns which tests of control are not about the look, or looks, of the training."""
-    told = " `train` and the one-factor tests are about look 0"
-    drawn = isinstance(look, Sequence)
-    return told + ("; few_shot_train is about drawn looks." if drawn else f", not look {look}.")
+    warp = str(engine.get("device", "cpu")).partition(":")[0] in ("cuda", "warp")
+    contact = engine.get("contact")
+    drawn = ", pictures by Warp" if "renderer" in engine else ""
+    contacts = f" with {contact} contacts" if contact else ""
+    return ("MuJoCo Warp" if warp else "MuJoCo") + contacts + drawn
 
 
 def check_world(policy: PolicyLike, world: World) -> None:
@@ -363,15 +422,6 @@ def _ends(bounds: NDArray[Any]) -> str:
     return f"{bounds.flat[0]:g}" if alike else np.array2string(bounds[:3], precision=3)
 
 
-def behind_note(policy: PolicyLike) -> str:
-    """Returns the line that says that a function's models learned behind wrappers; else empty."""
-    models = [] if is_model(policy) else [m for m in models_of(policy) if _is_baseline(m)]
-    behind = sorted({name for model in models for name in _wrappers(model)})
-    if not behind:
-        return ""
-    return f"Its model learned behind {' and '.join(behind)}: the function must do the same."
-
-
 def unrecorded_note(policy: PolicyLike, world: World) -> str:
     """Returns the line that says how a model is played that records no world; else empty."""
     known = policy_world(policy)
@@ -403,6 +453,7 @@ def _family(task: str) -> str:
 
 
 def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
+    """Returns a policy with the world that its card tells of."""
     if not isinstance(trained, Mapping):
         return PolicyWorld(policy)
     config = trained.get("config")
@@ -411,26 +462,27 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
     if "skip_frame" in config:  # cards of the first policies trained on a GPU
         options = {"skip_frame": config["skip_frame"], **options}
     known = {name: value for name, value in options.items() if name not in _OF_THE_RUN}
-    task = config.get("task")
-    return PolicyWorld(policy, task, known, _defaults(task), _place(task, known))
-
-
-def _defaults(task: str | None) -> dict[str, Any]:
-    """Returns the values of the interface's options in a world that was given none."""
-    if task is None or task not in WORLDS:
-        return {}
-    options = _parsed(task, {})
-    return {name: getattr(options, name) for name in INTERFACE if hasattr(options, name)}
-
-
-def _place(task: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options that say where a policy was trained, if that is not the world's own."""
-    given = {name: options[name] for name in _places(task) if name in options}
-    if not given or task is None:
-        return given
-    rest = {name: value for name, value in options.items() if name not in given}
-    own, trained = _parsed(task, rest), _parsed(task, options)
-    return {n: value for n, value in given.items() if getattr(own, n) != getattr(trained, n)}
+    task, defaults = config.get("task"), {}
+    place = {name: known[name] for name in _places(task) if name in known}
+    if task is not None and task in WORLDS:
+        usual = _parsed(task, {})
+        defaults = {name: getattr(usual, name) for name in INTERFACE if hasattr(usual, name)}
+    if place:  # it counts where it is not the world's own
+        own = _parsed(task, {name: value for name, value in known.items() if name not in place})
+        there = _parsed(task, known)
+        place = {n: value for n, value in place.items() if getattr(own, n) != getattr(there, n)}
+    engine = config.get("engine")
+    if engine is None and trained.get("engine") == "WarpEngine":  # cards of the first GPU runs
+        engine = {"device": "cuda", "contact": "convex"}
+    return PolicyWorld(
+        policy,
+        task,
+        known,
+        defaults,
+        place,
+        space=str(config.get("space", "A")),
+        engine=engine if isinstance(engine, Mapping) else {},
+    )
 
 
 def _places(task: str | None) -> tuple[str, ...]:

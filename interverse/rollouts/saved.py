@@ -113,7 +113,7 @@ def check_bounds(low: Any, high: Any) -> None:
     for name, ends in (("low", low), ("high", high)):
         if not isinstance(ends, list) or not 1 <= len(ends) <= _MOST_ACTIONS:
             raise FileFormatError(explain(f"{name} is no list of numbers", allowed="one an action"))
-        if not all(_is_finite(number) for number in ends):
+        if not all(isinstance(n, int | float) and math.isfinite(n) for n in ends):
             raise FileFormatError(explain(f"{name} holds something else than finite numbers"))
     if len(low) != len(high) or any(a > b for a, b in zip(low, high, strict=True)):
         raise FileFormatError(explain("low and high are no bounds of an action"))
@@ -151,10 +151,6 @@ def check_seen(shape: tuple[int, ...], wanted: int) -> None:
                 fix="Make the world with the id and the options the policy was trained with",
             )
         )
-
-
-def _is_finite(number: Any) -> bool:
-    return isinstance(number, int | float) and math.isfinite(number)
 
 
 def printed_numbers(text: Any) -> NDArray[np.float32]:
@@ -203,26 +199,17 @@ def shipped_path(given: str) -> str:
 _PAPER_WORLD = {"skip_frame": 3}  # 83 Hz, so that ten seconds are 834 steps
 # The worlds of the paper's runs, with the weights of their rewards.
 PAPER_WORLDS: Mapping[str, Mapping[str, Any]] = {
-    "trifinger/pushing-v1": {
+    f"trifinger/{task}-v1": {
         **_PAPER_WORLD,
-        "dense_reward_weights": (750.0, 250.0, 0.0),
+        "dense_reward_weights": weights,
         "fractional_reward_weight": 1.0,
-    },
-    "trifinger/picking-v1": {
-        **_PAPER_WORLD,
-        "dense_reward_weights": (250.0, 0.0, 125.0, 0.0, 750.0, 0.0, 0.0, 0.005),
-        "fractional_reward_weight": 1.0,
-    },
-    "trifinger/pick_and_place-v1": {
-        **_PAPER_WORLD,
-        "dense_reward_weights": (750.0, 50.0, 250.0, 0.0, 0.005),
-        "fractional_reward_weight": 1.0,
-    },
-    "trifinger/stacking2-v1": {
-        **_PAPER_WORLD,
-        "dense_reward_weights": (750.0, 250.0, 250.0, 125.0, 0.005),
-        "fractional_reward_weight": 1.0,
-    },
+    }
+    for task, weights in {
+        "pushing": (750.0, 250.0, 0.0),
+        "picking": (250.0, 0.0, 125.0, 0.0, 750.0, 0.0, 0.0, 0.005),
+        "pick_and_place": (750.0, 50.0, 250.0, 0.0, 0.005),
+        "stacking2": (750.0, 250.0, 250.0, 125.0, 0.005),
+    }.items()
 }
 
 

@@ -456,7 +456,12 @@ def _propose(bench: WitnessBench, number: int, declared: CausalGraph) -> Witness
     which = number % len(scenarios) if steps_may_show else at_reset
     before, action = _set_up(bench, seed, scenarios[which], rng)
     actions = _actions(bench, number, action) if steps_may_show else []
-    changes = _changes_for_all(bench, _missing(bench, declared, rng), actions, rng)
+    # Changes for all that has no witness, so many that no world is left idle.
+    edges = _missing(bench, declared, rng)
+    out = [*_changes(bench, edges, rng), *_other_actions(bench, edges, actions, rng)]
+    while out and len(out) < bench.room:
+        out += list(_changes(bench, edges, rng))[: bench.room - len(out)] or out[:1]
+    changes = out
     if not changes:
         return None
     drawn = first_round or len(unseen) <= 2  # pictures cost the most
@@ -489,16 +494,6 @@ def _actions(bench: WitnessBench, number: int, first: Any) -> list[Any]:
     left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
     out = [plain(some_action(bench.world, number, step)) for step in range(left)]
     return out if first is None else [first, *out[1:]]
-
-
-def _changes_for_all(
-    bench: WitnessBench, edges: list[Edge], actions: list[Any], rng: np.random.Generator
-) -> list[WitnessChange]:
-    """Returns changes for all that has no witness, so many that no world is left idle."""
-    out = [*_changes(bench, edges, rng), *_other_actions(bench, edges, actions, rng)]
-    while out and len(out) < bench.room:
-        out += list(_changes(bench, edges, rng))[: bench.room - len(out)] or out[:1]
-    return out
 
 
 def _nothing(values: object, rng: object) -> Iterator[tuple[str, Any]]:

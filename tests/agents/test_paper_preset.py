@@ -12,7 +12,7 @@ from interverse.agents.presets import preset
 from interverse.agents.train import Train, make_env, make_model, run_record, train
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.data.episodes import CollectEpisodes, collect_episodes
-from interverse.rollouts.policy import _TOLD
+from interverse.rollouts.policy_world import _TOLD
 
 # Table 5 of the paper; its worlds: skip 3 (0.012 s), space A, dense weights, weight of the overlap.
 SHEET = {

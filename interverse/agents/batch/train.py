@@ -46,7 +46,7 @@ from interverse.core.rng import generator, region_seed
 from interverse.core.run import CHECKPOINTS, Display, Run, duration
 from interverse.core.type_checks import check_types
 from interverse.rollouts.exported import ExportedPolicy
-from interverse.rollouts.policy import space_note
+from interverse.rollouts.policy_world import space_note
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.sim.warp_device import find_device
 from interverse.worlds import WORLDS, trifinger

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import interverse as iv
-from interverse.rollouts.policy import engine_words
+from interverse.rollouts.policy_world import engine_words
 from interverse.sim import warp_device
 from interverse.worlds.control import device_pictures
 from interverse.worlds.control.domains import DOMAINS
