@@ -8,8 +8,8 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from interverse._version import __version__
 from interverse.actors.actor import matching
 from interverse.core.code import code_identity, stamp
 from interverse.core.errors import (
@@ -31,9 +32,11 @@ from interverse.core.files.atomic import remove_stale, write_json
 from interverse.core.files.json_text import plain
 from interverse.core.rng import Noise, check_seed
 from interverse.core.type_checks import blames_types
-from interverse.envs import WorldEnv, make
+from interverse.envs.build import build_world
+from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
 from interverse.protocols import record
+from interverse.protocols.fingerprint import fingerprint, function_hash
 from interverse.protocols.measures import (
     Metric,
     MetricLike,
@@ -42,7 +45,7 @@ from interverse.protocols.measures import (
     select_metrics,
 )
 from interverse.protocols.protocol import Protocol, Selection, check_unset, select_protocols
-from interverse.protocols.record import RUN_FILE, Request, add_to_index, check_indexed, write_index
+from interverse.protocols.record import RUN_FILE, add_to_index, check_indexed, write_index
 from interverse.protocols.unit import ROWS, Unit, play, run_unit
 from interverse.results import Results
 from interverse.results.provenance import command, versions
@@ -50,6 +53,7 @@ from interverse.rollouts.executors import run_units, sendable
 from interverse.rollouts.policy import PolicyLike, as_policy, uniform_action
 from interverse.rollouts.policy_world import (
     check_task,
+    engine_note,
     policy_world,
     training_notes,
     unrecorded_note,
@@ -61,22 +65,11 @@ from interverse.worlds.own_code import own_code
 from interverse.worlds.world import engine_of, resolved_options
 
 _LOG = logging.getLogger(__name__)
+_ONE = np.arange(1)
 MOST_EPISODES = 2_000_000  # episodes of one call
 RESULT_FILE = "results.parquet"
 EVALUATION_FILE = "evaluation.parquet"  # of a training run, one step a checkpoint
 COMMAND_FILE = "command.json"  # apart from the table: how it was asked for changes no score
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class _Plan:
-    units: tuple[Unit, ...]
-    folder: Path | None
-    identity: Mapping[str, Any]
-    provenance: Mapping[str, Any]
-
-    def file(self, unit: Unit) -> Path | None:
-        return None if self.folder is None else self.folder / "units" / f"{unit.name}.parquet"
 
 
 @blames_types
@@ -133,8 +126,16 @@ def evaluate(
     trained, asked = policy_world(policy).in_task(task), options
     chosen, measured = select_protocols(task, protocols), select_metrics(metrics)
     tested = _seeds(seed, seeds)
-    counts = {"episodes": episodes, "workers": workers, "seeds": len(tested)}
-    _check_counts(protocols=len(chosen), **counts)
+    for name, count in {"episodes": episodes, "workers": workers, "seeds": len(tested)}.items():
+        check_whole(count, name, MOST_EPISODES)
+    if (total := episodes * len(tested) * len(chosen)) > MOST_EPISODES:
+        raise InvalidValueError(
+            explain(
+                f"{episodes} episodes x {len(tested)} seeds x {len(chosen)} protocols "
+                f"are {total:,} episodes",
+                allowed=f"at most {MOST_EPISODES:,} in one call",
+            )
+        )
     check_unset(chosen, options)
     for protocol in chosen:
         trained.with_options(protocol.options)  # one that turns the interface is no test of it
@@ -144,34 +145,60 @@ def evaluate(
     for note in (*about_policy, *about.get("notes", ())):
         if note:
             Console(stderr=True).print(note, soft_wrap=True, markup=False)
-    request = Request(
-        task=task,
-        options=options,
-        protocols=chosen,
-        episodes=int(episodes),
-        seeds=tested,
-        label=experiment or policy_name(policy),
-        policy=policy,
-        metrics=measured,
-        engine=engine,
-        policy_version=version,
-    )
-    plan = _plan(request, None if out is None else Path(out), about, resolved)
+    label = experiment or policy_name(policy)
+    identity = {  # what a folder is tied to: anything else may differ between two calls
+        "task": task,
+        "options": plain(options),
+        "experiment": label,
+        "policy": fingerprint(policy),  # None where its content is unknown
+        "policy_version": version,
+        "engine": dict(engine),
+        "version": __version__,
+    }
+    if code := own_code(task, options):
+        identity["code"] = code
+    if measured:
+        identity["metrics"] = {m.name: [_metric_hash(m), *m.values] for m in measured}
+    provenance = {
+        **identity,
+        "episodes": int(episodes),
+        "seeds": list(tested),
+        "versions": {**versions(), **_solver(engine)},
+        "code": {**code_identity(), **code},
+        "protocols": {p.name: record.describe(p) for p in chosen},
+        **about,
+        "runs": [_run(identity, policy, options)],
+    }
+    units = [
+        Unit(
+            task=task,
+            options={**options, **resolved[protocol.name]},
+            protocol=protocol,
+            seed=number_of_seed,
+            number=number,
+            episodes=min(ROWS, int(episodes) - number * ROWS),
+            metrics=measured,
+        )
+        for protocol in chosen
+        for number_of_seed in tested
+        for number in range(-(-int(episodes) // ROWS))
+    ]
     held: dict[str, _Held] = {}
-    folder = plan.folder
+    folder = None if out is None else Path(out)
     if folder is not None:
-        codes = stamp(folder / RUN_FILE, plan.identity, "evaluation", free=("version",))
+        codes = stamp(folder / RUN_FILE, identity, "evaluation", free=("version",))
         if len(codes) > 1:
-            plan = replace(plan, provenance={**plan.provenance, "earlier_code": codes[:-1]})
+            provenance["earlier_code"] = codes[:-1]
         remove_stale(folder)
         remove_stale(folder / "units")
         held = _held_units(folder)
-        if held and not record.is_known(plan.identity):
-            _check_same(request, held)
-    rows = _collect(plan, held, policy, int(workers), cluster, progress=progress)
-    results = Results.from_rows(rows, plan.provenance).named(request.label)
+        told = [identity["policy"], *(first for first, *_ in identity.get("metrics", {}).values())]
+        if held and version is None and None in told:
+            _check_same(units[0], options, policy, held)
+    rows = _collect(units, folder, held, policy, int(workers), cluster, progress=progress)
+    results = Results.from_rows(rows, provenance).named(label)
     if folder is not None:
-        _table(plan, folder, request.label).to_parquet(folder / RESULT_FILE)
+        _table(units, folder, provenance, label).to_parquet(folder / RESULT_FILE)
         write_json(folder / COMMAND_FILE, {"command": command()})
         write_index(folder)
     return replace(results, provenance={**results.provenance, "command": command()})
@@ -193,19 +220,25 @@ def _seeds(first: int, given: int | Sequence[int]) -> Sequence[int]:
     return range(check_seed(first), check_seed(first) + int(given))
 
 
-def _check_counts(*, protocols: int, **counts: int) -> None:
-    """Raises unless the numbers are whole, from 1, and an evaluation that can end."""
-    for name, count in counts.items():
-        check_whole(count, name, MOST_EPISODES)
-    total = counts["episodes"] * counts["seeds"] * protocols
-    if total > MOST_EPISODES:
-        raise InvalidValueError(
-            explain(
-                f"{counts['episodes']} episodes x {counts['seeds']} seeds x {protocols} protocols "
-                f"are {total:,} episodes",
-                allowed=f"at most {MOST_EPISODES:,} in one call",
-            )
-        )
+def _metric_hash(metric: Metric) -> str | None:
+    """Returns the identity of a metric: a row of the table, or a function's content."""
+    return f"row {metric.name}" if is_registered(metric) else function_hash(metric.function)
+
+
+def _run(
+    identity: Mapping[str, Any], policy: PolicyLike, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns what it takes to play an episode of these results again."""
+    named, trained = isinstance(policy, str | os.PathLike), policy_world(policy)
+    out = {name: identity[name] for name in ("experiment", "task", "options", "policy")}
+    out["source"] = os.fspath(policy) if named else None
+    if trained.space != "A":
+        out["training_space"] = trained.space
+    if place := {n: v for n, v in trained.place.items() if options.get(n) != v}:
+        out["training_place"] = plain(place)
+    if engine_note(trained.engine, identity["engine"]):
+        out["training_engine"] = dict(trained.engine)
+    return out
 
 
 def policy_name(policy: PolicyLike) -> str:
@@ -242,32 +275,38 @@ def _check_world(
     ends: list[tuple[float, float]] = []
     engine: dict[str, str] = {}
     resolved: dict[str, dict[str, Any]] = {}
-    for settings in _distinct([{**options, **protocol.options} for protocol in chosen]):
-        env = make(task, **settings)
+    listed = [{**options, **protocol.options} for protocol in chosen]
+    told = [plain(item) for item in listed]  # arrays cannot be compared as they are
+    for settings in (item for i, item in enumerate(listed) if told[i] not in told[:i]):
+        world = build_world(task, 1, settings)
+        driver = Driver(task, world)
         try:
-            env.reset(seed=0)
+            driver.reset(_ONE, seeds=[0])
             if own_code(task, settings):
-                _check_own(env)
-            as_policy(policy, env.world)
-            check_task(policy, task, env.world)
+                _check_own(driver)
+            as_policy(policy, world)
+            check_task(policy, task, world)
             for protocol in chosen:
-                protocol.check(env.driver)
-                notes[protocol.late_note(env.world.max_steps)] = None
-            notes[unrecorded_note(policy, env.world)] = None
+                protocol.check(driver)
+                notes[protocol.late_note(world.max_steps)] = None
+            notes[unrecorded_note(policy, world)] = None
             for metric in metrics:
-                _check_names(metric, env.driver.world.variables)
+                for name in metric.values:
+                    check_name(f"variable of metric {metric.name}", name, world.variables)
                 if is_registered(metric):
-                    check_told(metric.name, task, env.driver.world.score().info)
-            about |= {n: _ranges(v) for n, v in env.variables.items() if v.space_a is not None}
+                    check_told(metric.name, task, world.score().info)
+            for name, variable in driver.variables.items():
+                if variable.space_a is not None:
+                    about[name] = _ranges(variable)
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
-            ends.append(env.world.return_range)
-            engine |= engine_of(env.world)
+            ends.append(world.return_range)
+            engine |= engine_of(world)
             for protocol in chosen:
                 if plain({**options, **protocol.options}) == plain(settings):
-                    notes[_unseen_note(protocol, env)] = None
-                    resolved[protocol.name] = resolved_options(engine_of(env.world))
+                    notes[_unseen_note(protocol, driver)] = None
+                    resolved[protocol.name] = resolved_options(engine_of(world))
         finally:
-            env.close()
+            world.close()
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     known = math.isfinite(low) and math.isfinite(high) and low < high
     ranges: dict[str, Any] = {task: {"return": [low, high]}} if known else {}
@@ -280,20 +319,21 @@ def _check_world(
     return {"variables": about, "ranges": ranges, **said}, engine, resolved
 
 
-def _unseen_note(protocol: Protocol, env: WorldEnv) -> str:
+def _unseen_note(protocol: Protocol, driver: Driver) -> str:
     """Returns the line that says that a protocol changes what no policy is shown; empty if not.
 
     Looks move nothing, so where observations stay as they were, scores do too.
     """
     if protocol.everything is not None or not protocol.variables:
         return ""
-    kinds = {env.variables[name].kind for name in matching(env.variables, protocol.variables)}
+    variables, world = driver.variables, driver.world
+    kinds = {variables[name].kind for name in matching(variables, protocol.variables)}
     if kinds != {"appearance"}:
         return ""
-    env.reset(seed=0)
-    before = copy.deepcopy(env.world.observe())
-    protocol.apply(env.driver, np.arange(1))
-    if not _alike(before, env.world.observe()):
+    driver.reset(_ONE, seeds=[0])
+    before = copy.deepcopy(world.observe())
+    protocol.apply(driver, _ONE)
+    if not _alike(before, world.observe()):
         return ""
     return (
         f"Protocol {protocol.name} changes looks alone, and observations show none: its scores are"
@@ -301,17 +341,16 @@ def _unseen_note(protocol: Protocol, env: WorldEnv) -> str:
     )
 
 
-def _check_own(env: WorldEnv) -> None:
+def _check_own(driver: Driver) -> None:
     """Raises where a world of one's own breaks what a score takes for granted; takes one step."""
-    world, told = env.world, []
+    world, told = driver.world, []
     asked = world.options.max_steps
     if asked is not None and world.max_steps > asked:
         told.append(f"max_steps is {world.max_steps}, and the option asks for {asked}")
     first = world.observe()
     before = copy.deepcopy(first)
-    noise = Noise(env.driver.seeds, env.driver.episodes, env.driver.steps + 1)
-    action = uniform_action(env.action_space, noise)[0]
-    env.step(action)
+    noise = Noise(driver.seeds, driver.episodes, driver.steps + 1)
+    driver.step(uniform_action(world.action_space, noise), _ONE)
     if not _alike(first, before):
         told.append("observe() returns its buffer, so earlier observations change: return a copy")
     score = world.score()
@@ -321,18 +360,18 @@ def _check_own(env: WorldEnv) -> None:
         value = to_numpy(score.info[name]).astype(float)
         if not np.all((value >= 0) & (value <= 1)):
             told.append(f"{name} is {value.max():g}, beyond 0 to 1")
-    for name, variable in env.variables.items():  # their spaces are as they are now
+    for name, variable in driver.variables.items():  # their spaces are as they are now
         domain = variable.domain
         for space in (variable.space_a, variable.space_b):
             if isinstance(space, Space) and not (
                 np.all(space.low >= domain.low) and np.all(space.high <= domain.high)
             ):
                 told.append(f"a space of {name} reaches beyond its domain")
-    env.reset(seed=0)
+    driver.reset(_ONE, seeds=[0])
     if told:
         raise InvalidValueError(
             explain(
-                f"{env.driver.id} breaks what scores rest on: {'; '.join(told)}",
+                f"{driver.id} breaks what scores rest on: {'; '.join(told)}",
                 fix="`interverse check ID` tries all that a world promises",
             )
         )
@@ -342,16 +381,6 @@ def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, Mapping):
         return all(_alike(one[name], other[name]) for name in one)
     return np.array_equal(to_numpy(one), to_numpy(other), equal_nan=to_numpy(one).dtype.kind == "f")
-
-
-def _check_names(metric: Metric, variables: Mapping[str, Variable]) -> None:
-    for name in metric.values:
-        check_name(f"variable of metric {metric.name}", name, variables)
-
-
-def _distinct(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    told = [plain(item) for item in given]  # arrays cannot be compared as they are
-    return [item for i, item in enumerate(given) if told[i] not in told[:i]]
 
 
 def _ranges(variable: Variable) -> dict[str, Any]:
@@ -365,40 +394,6 @@ def _ranges(variable: Variable) -> dict[str, Any]:
     return out
 
 
-def _plan(
-    request: Request,
-    folder: Path | None,
-    about: Mapping[str, Any],
-    resolved: Mapping[str, Mapping[str, Any]],
-) -> _Plan:
-    units = tuple(
-        Unit(
-            task=request.task,
-            options={**request.options, **resolved[protocol.name]},
-            protocol=protocol,
-            seed=seed,
-            number=number,
-            episodes=min(ROWS, request.episodes - number * ROWS),
-            metrics=request.metrics,
-        )
-        for protocol in request.protocols
-        for seed in request.seeds
-        for number in range(-(-request.episodes // ROWS))
-    )
-    identity = record.identity(request)
-    provenance = {
-        **identity,
-        "episodes": request.episodes,
-        "seeds": list(request.seeds),
-        "versions": {**versions(), **_solver(request.engine)},
-        "code": {**code_identity(), **identity.get("code", {})},
-        "protocols": {p.name: record.describe(p) for p in request.protocols},
-        **about,
-        "runs": [record.run(request, identity)],
-    }
-    return _Plan(units=units, folder=folder, identity=identity, provenance=provenance)
-
-
 def _solver(engine: Mapping[str, str]) -> dict[str, str]:
     """Returns which binary solved exact contacts."""
     if engine.get("contact") != "exact":
@@ -409,7 +404,8 @@ def _solver(engine: Mapping[str, str]) -> dict[str, str]:
 
 
 def _collect(
-    plan: _Plan,
+    units: list[Unit],
+    folder: Path | None,
     held: Mapping[str, _Held],
     policy: PolicyLike,
     workers: int,
@@ -417,32 +413,44 @@ def _collect(
     *,
     progress: bool,
 ) -> list[dict[str, Any]]:
-    """Runs what is missing and returns the rows that were asked for, in the plan's order."""
+    """Runs what is missing and returns the rows that were asked for, in the units' order."""
     done: dict[str, list[dict[str, Any]]] = {}
     missing = []
-    for unit in plan.units:
+    for unit in units:
         known = held.get(unit.name)
-        same = known is not None and known.identity == _identity(unit)
-        if known is not None and same and len(known.rows) >= unit.episodes:
+        if known and known.identity == _identity(unit) and len(known.rows) >= unit.episodes:
             done[unit.name] = known.rows[: unit.episodes]
         else:
             missing.append(unit)
-    # Asks for a twin in the first unit whose episodes start differently, for 2% of the steps.
-    if missing:
+    if missing:  # a twin of the first unit whose episodes start differently, for 2% of the steps
         drawing = (i for i, u in enumerate(missing) if u.protocol.draws or u.protocol.grid)
         chosen = next(drawing, 0)
         missing[chosen] = replace(missing[chosen], again=min(1.0, len(missing) / 50))
-    finished = closing(_run(missing, policy, workers, cluster))
-    with _bar(len(plan.units), len(done), show=progress) as advance, finished as pairs:
-        for unit, rows in pairs:
-            file = plan.file(unit)
-            if file is not None:
+    if cluster is None and workers > 1 and len(missing) > 1:
+        sendable(policy, "the policy")
+        sendable(missing[0].metrics, "a metric")
+    # Another machine may not see this one's files.
+    sent = policy if cluster is None else pack_policy(policy)
+    finished = run_units(run_unit, missing, sent, workers=workers, cluster=cluster)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not progress) as bar, closing(finished):
+        title = f"units of {ROWS} episodes"
+        task = bar.add_task(title, total=len(units), completed=len(done))
+        for unit, rows in finished:
+            if folder is not None:
+                file = folder / "units" / f"{unit.name}.parquet"
                 told = {"unit": _identity(unit), "protocol": record.describe(unit.protocol)}
                 Results.from_rows(rows, told).to_parquet(file)
                 add_to_index(file)
             done[unit.name] = rows
-            advance()
-    return [row for unit in plan.units for row in done[unit.name]]
+            bar.advance(task)
+    return [row for unit in units for row in done[unit.name]]
 
 
 @final
@@ -472,7 +480,9 @@ def _held_units(folder: Path) -> dict[str, _Held]:
     return found
 
 
-def _check_same(request: Request, held: Mapping[str, _Held]) -> None:
+def _check_same(
+    asked: Unit, options: Mapping[str, Any], policy: PolicyLike, held: Mapping[str, _Held]
+) -> None:
     """Raises unless a policy or metric without an identity gives what the folder holds.
 
     One episode is played again: the last of the first unit that says its protocol.
@@ -481,16 +491,15 @@ def _check_same(request: Request, held: Mapping[str, _Held]) -> None:
         if unit.protocol is None or not unit.rows:
             continue
         row = unit.rows[-1]
-        again = Unit(
-            task=request.task,
-            options=request.options,
+        again = replace(
+            asked,
+            options=options,
             protocol=record.protocol_from(row["protocol"], unit.protocol),
             seed=row["seed"],
             number=row["episode"] // ROWS,
             episodes=1,
-            metrics=request.metrics,
         )
-        (now,) = play(again, request.policy, np.array([row["episode"]]))
+        (now,) = play(again, policy, np.array([row["episode"]]))
         if all(now.get(name) == value for name, value in row.items()):
             return
         break
@@ -506,11 +515,11 @@ def _check_same(request: Request, held: Mapping[str, _Held]) -> None:
     )
 
 
-def _table(plan: _Plan, folder: Path, label: str) -> Results:
+def _table(units: list[Unit], folder: Path, provenance: Mapping[str, Any], label: str) -> Results:
     """Returns all units of the folder as one table, those of this call first."""
     held = _held_units(folder)
-    described = dict(plan.provenance["protocols"])
-    wanted = [unit.name for unit in plan.units]
+    described = dict(provenance["protocols"])
+    wanted = [unit.name for unit in units]
     others = [n for n, unit in held.items() if n not in wanted and unit.protocol is not None]
     for name in others:
         protocol = held[name].rows[0]["protocol"]
@@ -518,8 +527,8 @@ def _table(plan: _Plan, folder: Path, label: str) -> Results:
             _LOG.warning("%s is of another protocol of that name, and not in the table", name)
     others = [n for n in others if described[held[n].rows[0]["protocol"]] == held[n].protocol]
     rows = [row for name in (*wanted, *others) for row in held[name].rows]
-    provenance = {**plan.provenance, "protocols": described}
-    if len(rows) != sum(unit.episodes for unit in plan.units):  # more than this call asked for
+    provenance = {**provenance, "protocols": described}
+    if len(rows) != sum(unit.episodes for unit in units):  # more than this call asked for
         provenance["seeds"] = sorted({row["seed"] for row in rows})
         provenance["episodes"] = max(row["episode"] for row in rows) + 1
         provenance["units"] = {name: len(held[name].rows) for name in (*wanted, *others)}
@@ -530,28 +539,3 @@ def _identity(unit: Unit) -> str:
     """A hash of what the unit's protocol is, so that an edited protocol is run again."""
     text = json.dumps([unit.name, record.describe(unit.protocol)], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _run(
-    units: list[Unit], policy: PolicyLike, workers: int, cluster: str | None
-) -> Generator[tuple[Unit, list[dict[str, Any]]]]:
-    if cluster is not None:  # another machine may not see this one's files
-        return run_units(run_unit, units, pack_policy(policy), workers=workers, cluster=cluster)
-    if workers > 1 and len(units) > 1:
-        sendable(policy, "the policy")
-        sendable(units[0].metrics, "a metric")
-    return run_units(run_unit, units, policy, workers=workers)
-
-
-@contextmanager
-def _bar(total: int, done: int, *, show: bool) -> Iterator[Callable[[], None]]:
-    """Shows a progress bar with time left on standard error, or nothing."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not show) as progress:
-        task = progress.add_task(f"units of {ROWS} episodes", total=total, completed=done)
-        yield lambda: progress.advance(task)

@@ -14,7 +14,7 @@ from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.metrics import METRICS, Better
 from interverse.results.schema import SCORES
 
-_FRACTION = "fractional_success"
+FRACTION = "fractional_success"
 
 
 @final
@@ -140,10 +140,10 @@ def is_registered(metric: Metric) -> bool:
 def check_told(name: str, task: str, info: Mapping[str, Any]) -> None:
     """Raises if a row of `METRICS` is one of success, which the world's `info` does not hold."""
     by_success = not {"episode", "rewards"} & set(METRICS[name].tags)
-    if by_success and not {_FRACTION, "success"} & info.keys():
+    if by_success and not {FRACTION, "success"} & info.keys():
         raise InvalidValueError(
             explain(
-                f"{task} tells neither {_FRACTION} nor success, so it has no {name}",
+                f"{task} tells neither {FRACTION} nor success, so it has no {name}",
                 fix="Leave this metric out, or use one of rewards, such as return",
             )
         )
@@ -160,5 +160,5 @@ def _by_name(name: str, steps: Steps) -> float:
 
 
 def _fraction(steps: Steps) -> NDArray[np.float64]:
-    key = _FRACTION if _FRACTION in steps.info else "success"
+    key = FRACTION if FRACTION in steps.info else "success"
     return np.asarray(steps.info[key], dtype=np.float64)

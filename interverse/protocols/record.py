@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
-from interverse._version import __version__
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain, read_json_object
-from interverse.protocols.fingerprint import fingerprint, function_hash
-from interverse.protocols.measures import Metric, is_registered
 from interverse.protocols.protocol import Protocol
-from interverse.rollouts.policy import PolicyLike
-from interverse.rollouts.policy_world import engine_note, policy_world
-from interverse.worlds.own_code import own_code
 
 _SPECIAL = (
     "everything",
@@ -29,70 +21,6 @@ _SPECIAL = (
     "by_name",
     "legacy",
 )  # written where they are set
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked for."""
-
-    task: str
-    options: Mapping[str, Any]
-    protocols: tuple[Protocol, ...]
-    episodes: int
-    seeds: Sequence[int]
-    label: str
-    policy: PolicyLike
-    metrics: tuple[Metric, ...]
-    engine: Mapping[str, str]
-    policy_version: str | None = None
-
-
-def is_known(known: Mapping[str, Any]) -> bool:
-    """Returns whether an identity tells its policy and its metrics from any other."""
-    if known["policy_version"] is not None:
-        return True
-    metrics = known.get("metrics", {}).values()
-    return known["policy"] is not None and all(first is not None for first, *_ in metrics)
-
-
-def identity(request: Request) -> dict[str, Any]:
-    """Returns what a folder is tied to: anything else may differ between two calls.
-
-    The policy is None where its content is unknown; see `interverse.protocols.fingerprint`.
-    """
-    out = {
-        "task": request.task,
-        "options": plain(request.options),
-        "experiment": request.label,
-        "policy": fingerprint(request.policy),
-        "policy_version": request.policy_version,
-        "engine": dict(request.engine),
-        "version": __version__,
-    }
-    if code := own_code(request.task, request.options):
-        out["code"] = code
-    if request.metrics:
-        out["metrics"] = {m.name: [_metric_hash(m), *m.values] for m in request.metrics}
-    return out
-
-
-def _metric_hash(metric: Metric) -> str | None:
-    """Returns the identity of a metric: a row of the table, or a function's content."""
-    return f"row {metric.name}" if is_registered(metric) else function_hash(metric.function)
-
-
-def run(request: Request, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what it takes to play an episode of these results again."""
-    named = isinstance(request.policy, str | os.PathLike)
-    out = {name: known[name] for name in ("experiment", "task", "options", "policy")}
-    trained = policy_world(request.policy)
-    seen: dict[str, Any] = {} if trained.space == "A" else {"training_space": trained.space}
-    place = {name: v for name, v in trained.place.items() if request.options.get(name) != v}
-    seen |= {"training_place": plain(place)} if place else {}
-    if engine_note(trained.engine, request.engine):
-        seen["training_engine"] = dict(trained.engine)
-    return out | {"source": os.fspath(request.policy) if named else None} | seen
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 from urllib.parse import quote
@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.envs import make_vec
-from interverse.envs.build import options_of
+from interverse.envs.build import build_world, options_of
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
 from interverse.metrics import METRICS
-from interverse.protocols.measures import Metric, Steps, is_registered
+from interverse.protocols.measures import FRACTION, Metric, Steps, is_registered
 from interverse.protocols.protocol import Protocol
 from interverse.results.provenance import settings_of
 from interverse.results.schema import SCORES
@@ -120,19 +119,17 @@ def play(
     """
     count = len(numbers)
     options = {"threads": 1, **unit.options, **unit.protocol.options}
-    picture = {} if look is None else {"render_mode": "rgb_array"}
-    venv = make_vec(unit.task, num_envs=count, autoreset_mode="disabled", **options, **picture)
+    world, everyone = build_world(unit.task, count, options), np.arange(count)
     try:
-        world, driver = venv.unwrapped.world, venv.unwrapped.driver
+        driver = Driver(unit.task, world)
         driver.skips_diverged = True  # its row says so; the others go on
         unit.protocol.check(driver)
-        given = unit.protocol.start(numbers)
-        begin = {"episode": numbers.tolist(), **({"do": given} if given else {})}
-        observation, _ = venv.reset(seed=[unit.seed] * count, options=begin)
+        given, seeds = unit.protocol.start(numbers), [unit.seed] * count
+        driver.reset(everyone, seeds=seeds, episode=numbers.tolist(), do=given or None)
+        observation = driver.transition().observation
         actor = FixedBatchPolicy(as_policy(policy, world), numbers, ROWS)
         actor.start(unit.seed)
         scorer = EpisodeScorer(driver, unit.metrics, given)
-        everyone = np.arange(count)
         for step in range(world.max_steps):
             follows = course is not None and course.wants(world.max_steps)
             if only_course and not follows:
@@ -146,7 +143,7 @@ def play(
             scorer.before(observation, action)
             if course is not None and follows:
                 course.meets(count - 1, observation, action)
-            observation, *result = venv.step(action)
+            observation, *result = driver.step(action, everyone)[:5]
             scorer.after(*result)
             if course is not None and follows:
                 course.gets(count - 1, *result[:3])
@@ -159,7 +156,7 @@ def play(
         rows = scorer.rows(unit.task, unit.protocol, unit.seed, numbers)
         return [{**row, "settings": settings} for row in rows]
     finally:
-        venv.close()
+        world.close()
 
 
 @final
@@ -192,12 +189,14 @@ def watch(unit: Unit, policy: PolicyLike, *, episode: int, most: int = 60) -> Wa
     return Watched(np.stack(frames), rows[0])
 
 
-_FRACTION = "fractional_success"
-
-
 @final
 class EpisodeScorer:
-    """Scores, refusals, drawn values and, for metrics, the steps themselves."""
+    """Scores, refusals, drawn values and, for metrics, the steps themselves.
+
+    A row's trace is one word: equal words, the same episode again, whatever its seeds are called.
+    It is made of every variable but the seeds and of the observation where the episode starts, of
+    what is set later, and of every action and reward.
+    """
 
     def __init__(
         self, driver: Driver, metrics: tuple[Metric, ...], given: Mapping[str, NDArray[Any]]
@@ -214,7 +213,7 @@ class EpisodeScorer:
             {name: rows[row] for name, rows in given.items()} for row in range(n)
         ]
         self._film = _StepRecord(driver, metrics) if metrics else None
-        self._trace = _Trace(driver)
+        self._traces = [hashlib.blake2b(digest_size=8) for _ in range(n)]
 
     def intervened(self, reasons: Mapping[int, str], step: int) -> None:
         """Notes refused episodes, and the values that this step set in the others."""
@@ -229,16 +228,24 @@ class EpisodeScorer:
                     if name not in now:
                         now[name] = self._driver.values[name]
                     self._drawn[row][f"{name}@{step}"] = now[name][row]
-                    self._trace.add(row, now[name][row])
+                    self._traces[row].update(_bytes(now[name][row]))
 
     def before(self, observation: Any, action: Any) -> None:
         """Takes what the policy sees and does; at the end, what is seen last and no action."""
-        if not self._length.any() and action is not None:
-            self._trace.begin(observation)
         if action is not None:
-            self._trace.step(action, ~self.done)
+            if not self._length.any():
+                world, values = self._driver.world, self._driver.values
+                starts = [values[n] for n in world.variables if n not in world.reset_variables]
+                for part in (*starts, *_leaves(_numpy(observation))):
+                    self._trace(part, range(len(self.done)))
+            self._trace(action, np.flatnonzero(~self.done).tolist())
         if self._film is not None:
             self._film.before(observation, action)
+
+    def _trace(self, rows: Any, worlds: Iterable[int]) -> None:
+        given = rows if isinstance(rows, np.ndarray) else np.asarray(to_numpy(rows))
+        for row in worlds:
+            self._traces[row].update(_bytes(given[row]))
 
     def after(
         self,
@@ -262,9 +269,9 @@ class EpisodeScorer:
             )
         self._length += alive
         self._reward.append(np.where(alive, reward, 0.0))
-        self._trace.step(reward, alive)
-        if _FRACTION in info:
-            self._fraction.append(np.where(alive, info[_FRACTION], np.nan))
+        self._trace(reward, np.flatnonzero(alive).tolist())
+        if FRACTION in info:
+            self._fraction.append(np.where(alive, info[FRACTION], np.nan))
         if "success" in info:
             self._success = np.where(alive, info["success"], self._success)
         if self._film is not None:
@@ -275,8 +282,11 @@ class EpisodeScorer:
         self, task: str, protocol: Protocol, seed: int, numbers: NDArray[np.int64]
     ) -> list[dict[str, Any]]:
         """Returns one results row per episode."""
-        total = np.sum(self._reward, axis=0)
-        scores = self._fractions()
+        total, fractions = np.sum(self._reward, axis=0), dict[str, NDArray[np.float64]]()
+        if self._fraction:
+            steps = np.nan_to_num(np.stack(self._fraction, axis=1))
+            names = [name for name in SCORES if "success" in METRICS[name].tags]
+            fractions = {name: METRICS.load(name)(steps, self._length) for name in names}
         out = []
         for row, number in enumerate(numbers.tolist()):
             base = {"task": task, "protocol": protocol.name, "seed": seed, "episode": number}
@@ -284,77 +294,31 @@ class EpisodeScorer:
             if row in self._reasons:
                 out.append(base | {"refused": True, "reason": self._reasons[row]})
                 continue
-            scored: dict[str, Any] = {name: float(v[row]) for name, v in scores.items()}
-            scored |= {"return": float(total[row]), "trace": self._trace.word(row)}
+            scored: dict[str, Any] = {name: float(v[row]) for name, v in fractions.items()}
+            scored |= {"return": float(total[row]), "trace": self._traces[row].hexdigest()}
             if not np.isnan(self._success[row]):
                 scored["score:success"] = float(self._success[row])
             if self._film is not None:
                 scored |= self._film.scores(row, int(self._length[row]), base)
-            out.append(base | {"refused": False} | scored | self._values(row, protocol))
+            for name, value in self._drawn[row].items():
+                # A protocol that acts more than once has a column for each time.
+                told = name if len(protocol.at) > 1 else name.partition("@")[0]
+                numbers_set = to_numpy(value).astype(float)
+                scored[f"value:{told}"] = (
+                    numbers_set.ravel().tolist() if numbers_set.ndim else float(numbers_set)
+                )
+            out.append(base | {"refused": False} | scored)
         return out
-
-    def _values(self, row: int, protocol: Protocol) -> dict[str, Any]:
-        """Returns what was set; a protocol that acts more than once has a column for each time."""
-        many = len(protocol.at) > 1
-        return {
-            f"value:{name if many else name.partition('@')[0]}": _plain(value)
-            for name, value in self._drawn[row].items()
-        }
-
-    def _fractions(self) -> dict[str, NDArray[np.float64]]:
-        if not self._fraction:
-            return {}
-        steps = np.nan_to_num(np.stack(self._fraction, axis=1))
-        names = [name for name in SCORES if "success" in METRICS[name].tags]
-        return {name: METRICS.load(name)(steps, self._length) for name in names}
-
-
-def _plain(value: NDArray[Any]) -> float | list[float]:
-    numbers = to_numpy(value)
-    return float(numbers) if numbers.ndim == 0 else numbers.astype(float).ravel().tolist()
-
-
-@final
-class _Trace:
-    """One word an episode: equal words, the same episode again, whatever its seeds are called.
-
-    Made of every variable but the seeds and of the observation where the episode starts, of what is
-    set later, and of every action and reward.
-    """
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._words = [hashlib.blake2b(digest_size=8) for _ in driver.steps]
-
-    def begin(self, observation: Any) -> None:
-        """Takes in where the episodes start."""
-        world = self._driver.world
-        parts = [self._driver.values[n] for n in world.variables if n not in world.reset_variables]
-        everyone = np.ones(len(self._words), dtype=bool)
-        for part in (*parts, *_leaves(_numpy(observation))):
-            self.step(part, everyone)
-
-    def step(self, rows: Any, alive: NDArray[np.bool_]) -> None:
-        """Takes in one row for each episode that goes on."""
-        given = rows if isinstance(rows, np.ndarray) else np.asarray(to_numpy(rows))
-        for row in np.flatnonzero(alive).tolist():
-            self.add(row, given[row])
-
-    def add(self, row: int, value: Any) -> None:
-        """Takes in something that happened in one episode."""
-        self._words[row].update(np.ascontiguousarray(_numpy(value)).tobytes())
-
-    def word(self, row: int) -> str:
-        """Returns the word of an episode."""
-        return self._words[row].hexdigest()
 
 
 def _leaves(seen: Any) -> list[Any]:
-    return (
-        [leaf for v in seen.values() for leaf in _leaves(v)]
-        if isinstance(seen, Mapping)
-        else [seen]
-    )
+    if isinstance(seen, Mapping):
+        return [leaf for part in seen.values() for leaf in _leaves(part)]
+    return [seen]
+
+
+def _bytes(value: Any) -> bytes:
+    return np.ascontiguousarray(_numpy(value)).tobytes()
 
 
 class _StepRecord:

@@ -303,10 +303,8 @@ def test_threads_can_be_given_and_change_nothing():
 
 def test_an_evaluation_in_part_steps_no_other_world(monkeypatch):
     counts = []
-    made = unit_module.make_vec
-    monkeypatch.setattr(
-        unit_module, "make_vec", lambda *a, **k: counts.append(k["num_envs"]) or made(*a, **k)
-    )
+    made = unit_module.build_world
+    monkeypatch.setattr(unit_module, "build_world", lambda *a: counts.append(a[1]) or made(*a))
     iv.evaluate("random", task=SLIDER, protocols="P0", episodes=53, max_steps=2)
     assert counts == [ROWS, 1, 3], "and the twin of one episode"
 

@@ -192,20 +192,14 @@ def test_a_score_that_some_episodes_lack_says_of_how_many_it_is():
 
 def test_a_twin_costs_two_of_a_hundred_steps(monkeypatch):
     steps = []
-    make_vec = units.make_vec
+    driver = units.Driver
 
-    def counting(*args, **kwargs):
-        venv = make_vec(*args, **kwargs)
-        step = venv.step
-
-        def counted(actions):
+    class Counting(driver):
+        def step(self, actions, index):
             steps.append(len(actions))
-            return step(actions)
+            return super().step(actions, index)
 
-        venv.step = counted
-        return venv
-
-    monkeypatch.setattr(units, "make_vec", counting)
+    monkeypatch.setattr(units, "Driver", Counting)
     chosen = [p.name for p in select_protocols(TASK) if p.name != "P0"][:4]
     iv.evaluate("random", TASK, chosen, episodes=50, max_steps=40)
     units_of_fifty = len(chosen) * 40

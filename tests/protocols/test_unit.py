@@ -76,21 +76,21 @@ def test_rows_that_have_ended_count_no_more_steps():
 
 def break_world_2(monkeypatch):
     """Lets the physics of world 2 break down at its fourth step."""
-    make_vec = units.make_vec
+    driver = units.Driver
 
-    def breaking(*args, **kwargs):
-        venv = make_vec(*args, **kwargs)
-        world, inner = venv.world, venv.world.step
+    class Breaking(driver):
+        def __init__(self, id, world):
+            super().__init__(id, world)
+            inner = world.step
 
-        def step(actions, worlds, noise):
-            if 2 in worlds and venv.driver.steps[2] == 3:
-                raise SimulationError("the physics of world 2 broke down", [2])
-            inner(actions, worlds, noise)
+            def step(actions, worlds, noise):
+                if 2 in worlds and self.steps[2] == 3:
+                    raise SimulationError("the physics of world 2 broke down", [2])
+                inner(actions, worlds, noise)
 
-        world.step = step
-        return venv
+            world.step = step
 
-    monkeypatch.setattr(units, "make_vec", breaking)
+    monkeypatch.setattr(units, "Driver", Breaking)
 
 
 # The later intervention must leave the world that broke down alone.
