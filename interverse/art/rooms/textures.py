@@ -1,41 +1,41 @@
-"""Pixels of textures: patterns of materials, then what lies on top of them.
+"""Pixels of textures: those of patterns, and pictures that show something.
 
-A pattern is a field of values 0 to 1 that runs through the texture's colours; pictures (screens,
-pages, covers) are drawn in full by `pictures`. Row 0 is the top.
+Screens, pages, covers, keys and the view from a window are drawn in colours of their own.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from interverse.art.rooms.item import MixedTexture, Rgb, RoomTexture
-from interverse.art.rooms.noise import Field, axes, fractal, grain, smooth
-from interverse.art.rooms.pictures import PICTURES
+from interverse.art.rooms.item import MixedTexture, RoomTexture
+from interverse.art.rooms.patterns import BUILDING, OVERLAYS, PATTERNS, Canvas, Image, named
 from interverse.core.errors import UnknownNameError, check_name, unknown
 
-Image = NDArray[np.floating[Any]]
+LARGE = 256  # pixels a side of what covers floors and walls; one tile spans metres
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1152)
 def pixels(texture: RoomTexture | MixedTexture, size: int = 128) -> NDArray[np.uint8]:
     """Returns the texture's picture (size, size, 3), read-only, drawn once a process.
+
+    What rooms are built of is drawn at 256 pixels whatever the size.
 
     >>> pixels(RoomTexture(kind="plain", colours=((0.2, 0.4, 0.6), (0.2, 0.4, 0.6))), 8)[0, 0]
     array([ 51, 102, 153], dtype=uint8)
     """
     if isinstance(texture, MixedTexture):
         return _mixed(texture, size)
-    if texture.kind in PICTURES:
-        image = PICTURES[texture.kind](size, texture)
-    elif texture.kind in PATTERNS:
-        image = ramp(PATTERNS[texture.kind](size, texture), texture.colours)
-    else:
+    paint = {**PATTERNS, **PICTURES, **BUILDING}.get(texture.kind)
+    if paint is None:
         raise UnknownNameError(unknown("texture", texture.kind, KINDS))
+    canvas = Canvas(LARGE if texture.kind in BUILDING else size, texture)
+    image: Image = paint(canvas)
+    if image.ndim == 2:
+        image = canvas.ramp(image)
     for name in texture.overlays:
         check_name("overlay", name, OVERLAYS)
         image = OVERLAYS[name](image, texture.seed)
@@ -58,216 +58,230 @@ def _mixed(texture: MixedTexture, size: int) -> NDArray[np.uint8]:
     return out
 
 
-def ramp(field: NDArray[np.floating[Any]], colours: tuple[Rgb, ...]) -> Image:
-    """Returns colours (row, column, 3) run through evenly as the field goes from 0 to 1."""
-    table = np.asarray(colours, dtype=np.float32)
-    place = np.clip(field, 0, 1) * (len(table) - 1)
-    low = np.minimum(place.astype(int), len(table) - 2) if len(table) > 1 else place.astype(int)
-    share = (place - low)[..., None]
-    return table[low] * (1 - share) + table[np.minimum(low + 1, len(table) - 1)] * share
+# ---------------------------------------------------------------------------------------- pictures
+
+_BARS = np.array(
+    [
+        (0.8, 0.8, 0.8),
+        (0.8, 0.8, 0.1),
+        (0.1, 0.8, 0.8),
+        (0.1, 0.8, 0.1),
+        (0.8, 0.1, 0.8),
+        (0.8, 0.1, 0.1),
+        (0.1, 0.1, 0.8),
+    ],
+    np.float32,
+)
+_SEGMENTS = (  # of a digit: left, bottom, right, top
+    (0.1, 0.9, 0.9, 1.0),
+    (0.75, 0.5, 0.95, 0.95),
+    (0.75, 0.05, 0.95, 0.5),
+    (0.1, 0.0, 0.9, 0.1),
+    (0.05, 0.05, 0.25, 0.5),
+    (0.05, 0.5, 0.25, 0.95),
+    (0.1, 0.45, 0.9, 0.55),
+)
+_DIGITS = ("012345", "12", "01346", "01236", "1256", "02356", "023456", "012", "0123456", "012356")
 
 
-def _plain(size: int, texture: RoomTexture) -> Field:
-    return fractal(size, 4, texture.seed, 3)
+def _rng(c: Canvas) -> np.random.Generator:
+    return np.random.default_rng([c.seed, sum(map(ord, c.texture.kind))])
 
 
-def _speckle(size: int, texture: RoomTexture) -> Field:
-    spots = smooth(size, size // 4, size // 4, texture.seed)
-    return np.where(spots > 0.78, 1.0, 0.25 * fractal(size, 6, texture.seed, 3)).astype(np.float32)
+def _colours(c: Canvas) -> list[NDArray[np.float32]]:
+    """Returns four colours, the last repeated."""
+    return [np.asarray(i, np.float32) for i in [*c.colours, *[c.colours[-1]] * 4][:4]]
 
 
-def _wood(size: int, texture: RoomTexture) -> Field:
-    cells = max(int(4 * texture.scale), 2)
-    bend = fractal(size, cells, texture.seed, 3, stretch=4)
-    _, y = axes(size)
-    rings = 0.5 + 0.5 * np.sin(2 * np.pi * (cells * y * 2 + 2.2 * bend))
-    fibre = fractal(size, 32, texture.seed + 7, 2, stretch=12)
-    return 0.5 * rings + 0.25 * fibre + 0.25 * bend
+def _sheet(c: Canvas, colour: ArrayLike) -> Image:
+    return np.broadcast_to(np.asarray(colour, np.float32), (c.size, c.size, 3)).copy()
 
 
-def _brushed(size: int, texture: RoomTexture) -> Field:
-    lines = smooth(size, size, 3, texture.seed) + smooth(size, size // 2, 6, texture.seed + 1)
-    return 0.3 * lines + 0.4 * fractal(size, 3, texture.seed, 2)
-
-
-def _weave(size: int, texture: RoomTexture) -> Field:
-    count = int(16 * texture.scale)
-    x, y = axes(size)
-    across = np.abs(np.sin(np.pi * count * x))
-    along = np.abs(np.sin(np.pi * count * y))
-    over = ((x * count).astype(int) + (y * count).astype(int)) % 2
-    threads = np.where(over == 1, across, along)
-    return (
-        0.6 * threads + 0.25 * fractal(size, 4, texture.seed, 3) + 0.15 * grain(size, texture.seed)
-    )
-
-
-def _wicker(size: int, texture: RoomTexture) -> Field:
-    count = int(8 * texture.scale)
-    x, y = axes(size)
-    shift = (y * count).astype(int) % 2
-    strand = np.sin(np.pi * ((x * count / 2 + 0.5 * shift) % 1))
-    rows = np.sin(np.pi * ((y * count) % 1))
-    return np.clip(0.15 + 0.75 * strand * rows + 0.2 * grain(size, texture.seed) * rows, 0, 1)
-
-
-def _stripes(size: int, texture: RoomTexture) -> Field:
-    count = max(int(6 * texture.scale), 1)
-    _, y = axes(size)
-    return ((y * count) % 1 > 0.5) * 0.9 + 0.1 * fractal(size, 8, texture.seed, 2)
-
-
-def _columns(size: int, texture: RoomTexture) -> Field:
-    count = max(int(6 * texture.scale), 1)
-    x, _ = axes(size)
-    return ((x * count) % 1 > 0.5) * 0.9 + 0.1 * fractal(size, 8, texture.seed, 2)
-
-
-def _checks(size: int, texture: RoomTexture) -> Field:
-    count = max(int(4 * texture.scale), 1)
-    x, y = axes(size)
-    return 0.45 * ((x * count) % 1 > 0.5) + 0.45 * ((y * count) % 1 > 0.5) + 0.1 * grain(size, 1)
-
-
-def _dots(size: int, texture: RoomTexture) -> Field:
-    count = max(int(6 * texture.scale), 1)
-    x, y = axes(size)
-    row = (y * count).astype(int)
-    u, v = (x * count + 0.5 * (row % 2)) % 1 - 0.5, (y * count) % 1 - 0.5
-    return np.clip(8 * (0.32 - np.sqrt(u * u + v * v)), 0, 1)
-
-
-def _floral(size: int, texture: RoomTexture) -> Field:
-    count = max(int(3 * texture.scale), 1)
-    x, y = axes(size)
-    row = (y * count).astype(int)
-    u, v = (x * count + 0.5 * (row % 2)) % 1 - 0.5, (y * count) % 1 - 0.5
-    radius, turn = np.sqrt(u * u + v * v), np.arctan2(v, u)
-    petals = 0.22 + 0.12 * np.cos(5 * turn + texture.seed)
-    heart = radius < 0.09
-    return np.where(heart, 0.5, np.where(radius < petals, 1.0, 0.0)).astype(np.float32)
-
-
-def _marble(size: int, texture: RoomTexture) -> Field:
-    bend = fractal(size, 3, texture.seed, 5)
-    veins = np.abs(np.sin(np.pi * (3 * texture.scale * bend + 2 * axes(size)[0])))
-    return 1 - veins**0.35
-
-
-def _leather(size: int, texture: RoomTexture) -> Field:
-    folds = smooth(size, size // 5, size // 5, texture.seed)
-    return 0.6 * np.abs(2 * folds - 1) + 0.4 * fractal(size, 4, texture.seed, 3)
-
-
-def _iron(size: int, texture: RoomTexture) -> Field:
-    return 0.5 * grain(size, texture.seed) + 0.5 * fractal(size, 8, texture.seed, 4)
-
-
-def _cardboard(size: int, texture: RoomTexture) -> Field:
-    flutes = 0.5 + 0.5 * np.sin(2 * np.pi * 32 * axes(size)[0])
-    return (
-        0.25 * flutes + 0.45 * fractal(size, 4, texture.seed, 4) + 0.3 * grain(size, texture.seed)
-    )
-
-
-def _bands(size: int, texture: RoomTexture) -> Field:
-    """Painted rings: the colours one above the other, with a hand's unevenness."""
-    _, y = axes(size)
-    wobble = 0.02 * (fractal(size, 6, texture.seed, 2) - 0.5)
-    count = len(texture.colours)
-    turns = (y * texture.scale + wobble) % 1
-    return np.floor(turns * count) / max(count - 1, 1)
-
-
-def _swatch(size: int, texture: RoomTexture) -> Field:
-    """The colours side by side, for meshes that pick one each."""
-    count = len(texture.colours)
-    columns = np.floor(axes(size)[0] * count) / max(count - 1, 1)
-    return columns.astype(np.float32)
-
-
-PATTERNS: dict[str, Callable[[int, RoomTexture], Field]] = {
-    "bands": _bands,
-    "brushed": _brushed,
-    "cardboard": _cardboard,
-    "checks": _checks,
-    "columns": _columns,
-    "dots": _dots,
-    "floral": _floral,
-    "iron": _iron,
-    "leather": _leather,
-    "marble": _marble,
-    "plain": _plain,
-    "speckle": _speckle,
-    "stripes": _stripes,
-    "swatch": _swatch,
-    "weave": _weave,
-    "wicker": _wicker,
-    "wood": _wood,
-}
-
-
-def _dirt(image: Image, seed: int) -> Image:
-    """Returns the image under stains: broad brown blots with dark rims, and splashes."""
+def _fill(image: Image, box: tuple[float, float, float, float], colour: ArrayLike) -> None:
+    """Paints left, bottom, right, top (0 to 1, y upwards) in a colour."""
     size = image.shape[0]
-    field = fractal(size, 4, seed + 11, 5)
-    cover = np.clip(6 * (field - 0.4), 0, 0.95)[..., None]
-    rim = np.clip(1 - np.abs(field - 0.46) * 25, 0, 1)[..., None]
-    tone = fractal(size, 9, seed + 12, 3)[..., None]
-    brown = np.array([0.36, 0.24, 0.11], np.float32) * (0.5 + 0.9 * tone)
-    soiled = image * (1 - cover) + (0.12 * image + 0.88 * brown) * cover
-    soiled = soiled * (1 - 0.55 * rim)
-    splash = (smooth(size, size // 5, size // 5, seed + 13) > 0.86)[..., None]
-    return np.where(splash, soiled * 0.35 + np.array([0.08, 0.05, 0.01], np.float32), soiled)
+    left, bottom, right, top = (round(edge * size) for edge in box)
+    image[max(size - top, 0) : max(size - bottom, 0), max(left, 0) : max(right, 0)] = colour
 
 
-def _cracks(image: Image, seed: int) -> Image:
-    """Returns the image under a broken pane: rays and rings of bright, dark-rimmed lines."""
-    nearest = _broken_pane(image.shape[0], seed)
-    line = np.clip(1.6 - nearest * 150, 0, 1)[..., None]
-    shade = np.clip(1.0 - nearest * 40, 0, 0.75)[..., None]
-    return image * (1 - shade) * (1 - line) + line * np.array([0.9, 0.93, 0.95], np.float32)
-
-
-@functools.lru_cache(maxsize=64)
-def _broken_pane(size: int, seed: int) -> Field:
-    """Returns each pixel's distance to the nearest crack, in widths of the pane."""
-    rng = np.random.default_rng([seed, 77])
-    x, y = axes(size)
-    nearest = np.full((size, size), 1.0, np.float32)
-    for centre in rng.uniform(0.25, 0.75, (2, 2)):
-        dx, dy = x - centre[0], y - centre[1]
-        radius, turn = np.hypot(dx, dy), np.arctan2(dy, dx)
-        rays = np.sort(rng.uniform(-np.pi, np.pi, 11))
-        kinks = 0.05 * rng.normal(size=(8, 11))[(radius * 9).astype(int) % 8]  # jagged, by rings
-        apart = np.abs((turn[..., None] - rays + kinks + np.pi) % (2 * np.pi) - np.pi)
-        reach = rng.uniform(0.4, 1.2, 11)
-        nearest = np.minimum(
-            nearest,
-            np.where(radius[..., None] < reach, apart * radius[..., None], 1.0).min(axis=-1),
+def _landscape(c: Canvas) -> Image:
+    """Returns sky, hills and a sun in the texture's colours: sky low, sky high, near, far."""
+    rng = _rng(c)
+    low, high, near, far = _colours(c)
+    image: Any = low + (high - low) * c.y[..., None]
+    clouds = np.clip(2.5 * (c.fractal(3, 4, 2) - 0.6), 0, 0.8)[..., None]
+    image = image * (1 - clouds) + clouds
+    sun = rng.uniform(0.2, 0.8, 2) * (1, 0.3) + (0, 0.55)
+    image[np.hypot(c.x - sun[0], c.y - sun[1]) < 0.07] = (1.0, 0.95, 0.75)
+    for depth, height in enumerate((0.5, 0.38, 0.22)):
+        waves = rng.uniform(0, 6.28, 3)
+        hill = height + sum(
+            0.06 / k * np.sin(2 * np.pi * k * c.x + waves[k - 1]) for k in (1, 2, 3)
         )
-        sector = np.searchsorted(rays, turn)
-        for ring in (0.08, 0.19, 0.34):
-            jag = ring * (0.75 + 0.5 * rng.random(12))[sector]
-            nearest = np.minimum(nearest, np.abs(radius - jag) + 0.002)
-        nearest = np.where(radius < 0.035, 0.0, nearest)
-    return nearest.astype(np.float32)
+        image[c.y < hill] = far + (near - far) * depth / 2
+    return image * (0.9 + 0.2 * c.grain[..., None])
 
 
-def _wear(image: Image, seed: int) -> Image:
-    """Returns the image faded in patches and rubbed down to a pale ground in streaks."""
-    size = image.shape[0]
-    faded = np.clip(3 * (fractal(size, 5, seed + 21, 4) - 0.35), 0, 0.7)[..., None]
-    grey = image.mean(axis=-1, keepdims=True)
-    pale = image + faded * (0.5 * grey + 0.35 - image)
-    streak = np.clip(8 * (fractal(size, 6, seed + 22, 3, 6) - 0.66), 0, 0.6)[..., None]
-    return pale + streak * (np.array([0.8, 0.77, 0.72], np.float32) - pale)
+def _desktop(c: Canvas) -> Image:
+    """Returns a computer's screen: a backdrop, windows with text and a bar of icons."""
+    rng, image = _rng(c), _landscape(c)
+    for _ in range(int(rng.integers(1, 4))):
+        left, bottom = rng.uniform(0.05, 0.5), rng.uniform(0.14, 0.45)
+        right, top = left + rng.uniform(0.3, 0.45), bottom + rng.uniform(0.3, 0.45)
+        bright = rng.random() < 0.7
+        _fill(
+            image, (left, bottom, right, top), (0.96, 0.96, 0.97) if bright else (0.12, 0.13, 0.16)
+        )
+        _fill(image, (left, top - 0.05, right, top), rng.uniform(0.2, 0.8, 3))
+        ink = (0.25, 0.25, 0.3) if bright else (0.5, 0.85, 0.6)
+        for y in np.arange(bottom + 0.03, top - 0.08, 0.05):
+            end = left + 0.03 + rng.uniform(0.1, 0.9) * (right - left - 0.06)
+            _fill(image, (left + 0.03, y, end, y + 0.02), ink)
+    _fill(image, (0, 0, 1, 0.08), (0.1, 0.1, 0.13))
+    for icon in range(int(rng.integers(4, 9))):
+        _fill(image, (0.03 + 0.09 * icon, 0.015, 0.09 + 0.09 * icon, 0.065), rng.uniform(0.2, 1, 3))
+    return image
 
 
-OVERLAYS: dict[str, Callable[[Image, int], Image]] = {
-    "cracks": _cracks,
-    "dirt": _dirt,
-    "wear": _wear,
-}
+def _phone(c: Canvas) -> Image:
+    """Returns a telephone's screen: icons in rows over a backdrop, or a chat."""
+    rng, image = _rng(c), _landscape(c)
+    if rng.random() < 0.6:
+        for row in (0, 2, 3, 4):
+            for column in range(4):
+                left, bottom = 0.08 + 0.22 * column, 0.1 + 0.15 * row
+                _fill(image, (left, bottom, left + 0.16, bottom + 0.09), rng.uniform(0.15, 1, 3))
+        _fill(image, (0.2, 0.9, 0.8, 0.95), (1, 1, 1))
+        return image
+    image[:] = (0.92, 0.94, 0.96)
+    for number, y in enumerate(np.arange(0.1, 0.85, 0.12)):
+        left, colour = (0.06, (0.7, 0.72, 0.75)) if number % 2 else (0.35, (0.2, 0.55, 0.95))
+        _fill(image, (left, y, left + rng.uniform(0.35, 0.58), y + 0.08), colour)
+    _fill(image, (0, 0.9, 1, 1), (0.2, 0.3, 0.45))
+    return image
+
+
+def _broadcast(c: Canvas) -> Image:
+    """Returns a television's picture: a landscape, a face or a test card, with a caption."""
+    rng = _rng(c)
+    style = int(rng.integers(3))
+    if style == 2:
+        card: Image = _BARS[np.minimum((c.x * 7).astype(int), 6)]
+        _fill(card, (0, 0, 1, 0.25), (0.08, 0.1, 0.2))
+        return card
+    image = _landscape(c)
+    if style == 1:
+        image = image * 0.5 + np.asarray(c.colours[0], np.float32) * 0.5
+        centre = rng.uniform(0.35, 0.65)
+        body = ((c.x - centre) / 0.3) ** 2 + ((c.y - 0.0) / 0.42) ** 2 < 1
+        head = ((c.x - centre) / 0.11) ** 2 + ((c.y - 0.56) / 0.18) ** 2 < 1
+        image[body] = rng.uniform(0.1, 0.9, 3)
+        image[head] = np.array([0.85, 0.62, 0.48]) * rng.uniform(0.5, 1.1)
+    _fill(image, (0.05, 0.08, 0.75, 0.18), (0.75, 0.08, 0.1))
+    _fill(image, (0.08, 0.11, 0.6, 0.15), (1, 1, 1))
+    return image
+
+
+def _page(c: Canvas) -> Image:
+    """Returns a printed page: lines of text, now and then a picture; colours: paper, ink."""
+    rng = _rng(c)
+    paper, ink = _colours(c)[:2]
+    image = _sheet(c, paper) * (0.94 + 0.06 * c.fractal(4, 3)[..., None])
+    top = 0.92
+    if rng.random() < 0.5:
+        _fill(image, (0.12, 0.62, 0.88, 0.92), rng.uniform(0.2, 0.9, 3))
+        _fill(image, (0.3, 0.68, 0.6, 0.82), rng.uniform(0.2, 0.9, 3))
+        top = 0.57
+    for y in np.arange(0.08, top, 0.055):
+        end = 0.88 if rng.random() < 0.8 else rng.uniform(0.3, 0.8)
+        _fill(image, (0.12, y, end, y + 0.024), ink * 0.6 + paper * 0.4)
+    return image
+
+
+def _cover(c: Canvas) -> Image:
+    """Returns a book's cover: a cloth, a title, a figure; colours: cloth, figure, letters."""
+    rng = _rng(c)
+    cloth, figure, letters, _ = _colours(c)
+    image = _sheet(c, cloth) * (0.85 + 0.15 * c.fractal(32, 2)[..., None])
+    style = int(rng.integers(4))
+    if style == 0:
+        image[np.hypot(c.x - 0.5, (c.y - 0.4) * 1.2) < rng.uniform(0.15, 0.3)] = figure
+    elif style == 1:
+        _fill(image, (0, 0.1, 1, rng.uniform(0.3, 0.55)), figure)
+    elif style == 2:
+        image[np.abs(c.x - c.y) < rng.uniform(0.08, 0.2)] = figure
+    else:
+        _fill(image, (0.08, 0.08, 0.92, 0.92), figure)
+        _fill(image, (0.12, 0.1, 0.88, 0.9), cloth)
+    for box in ((0.2, 0.76, 0.8, 0.83), (0.28, 0.68, 0.72, 0.73), (0.35, 0.12, 0.65, 0.155)):
+        _fill(image, box, letters)
+    return image
+
+
+def _keyboard(c: Canvas) -> Image:
+    """Returns rows of keys above a touch pad; colours: casing, keys, letters."""
+    casing, keys, letters, _ = _colours(c)
+    image = _sheet(c, casing)
+    _fill(image, (0.06, 0.4, 0.94, 0.95), casing * 0.6)
+    for row in range(5):
+        count = 14 if row else 9
+        for key in range(count):
+            if row == 0 and 2 < key < 7:  # under the space bar
+                continue
+            width = 0.86 / count
+            left, bottom = 0.07 + key * width, 0.415 + 0.105 * row
+            wide = 5 * width if row == 0 and key == 2 else width
+            _fill(image, (left + 0.006, bottom + 0.01, left + wide - 0.006, bottom + 0.095), keys)
+            middle = left + wide / 2
+            _fill(image, (middle - 0.008, bottom + 0.04, middle + 0.008, bottom + 0.065), letters)
+    _fill(image, (0.34, 0.05, 0.66, 0.34), casing * 0.72)
+    _fill(image, (0.35, 0.06, 0.65, 0.33), casing * 0.9)
+    return image
+
+
+def _clock(c: Canvas) -> Image:
+    """Returns an appliance's panel: digits above rows of buttons; colours: panel, keys, digits."""
+    panel, keys, digits, _ = _colours(c)
+    image = _sheet(c, panel)
+    _fill(image, (0.12, 0.74, 0.88, 0.94), (0.02, 0.03, 0.03))
+    for place, number in enumerate(_rng(c).integers(0, 10, 4)):
+        x = 0.18 + 0.16 * place + (0.05 if place > 1 else 0)
+        for segment in map(int, _DIGITS[int(number)]):
+            left, low, right, high = _SEGMENTS[segment]
+            box = (x + 0.12 * left, 0.77 + 0.14 * low, x + 0.12 * right, 0.77 + 0.14 * high)
+            _fill(image, box, digits)
+    for row in range(4):
+        for column in range(3):
+            x, y = 0.16 + 0.25 * column, 0.1 + 0.155 * row
+            _fill(image, (x, y, x + 0.19, y + 0.11), keys)
+            _fill(image, (x + 0.06, y + 0.04, x + 0.13, y + 0.07), digits * 0.5 + panel * 0.5)
+    return image
+
+
+def _mesh_window(c: Canvas) -> Image:
+    """Returns a dark pane with a screen of fine holes; colours: pane, holes."""
+    pane, holes = _colours(c)[:2]
+    u, v = (c.x * 24) % 1 - 0.5, (c.y * 24) % 1 - 0.5
+    share = np.clip(6 * (0.4 - np.hypot(u, v)), 0, 1)[..., None]
+    border = np.minimum(np.minimum(c.x, 1 - c.x), np.minimum(c.y, 1 - c.y)) < 0.06
+    return np.where(border[..., None], pane, pane * (1 - share) + holes * share)
+
+
+def _parcel(c: Canvas) -> Image:
+    """Returns cardboard with a label and a printed mark; colours: dark, light, print."""
+    rng = _rng(c)
+    dark, light, ink, _ = _colours(c)
+    image = dark + (light - dark) * (0.6 * c.fractal(4) + 0.4 * c.grain)[..., None]
+    left, bottom = rng.uniform(0.08, 0.5), rng.uniform(0.08, 0.4)
+    _fill(image, (left, bottom, left + 0.34, bottom + 0.22), (0.93, 0.93, 0.9))
+    for y in np.arange(bottom + 0.04, bottom + 0.2, 0.05):
+        _fill(image, (left + 0.03, y, left + rng.uniform(0.12, 0.3), y + 0.02), ink)
+    for x in np.arange(0.08, 0.4, 0.03):
+        _fill(image, (1 - x, 0.8, 1 - x + rng.uniform(0.005, 0.02), 0.93), ink)
+    return image
+
+
+PICTURES = named(_broadcast, _clock, _cover, _desktop, _keyboard, _landscape, _mesh_window, _page)
+PICTURES |= named(_parcel, _phone)
 KINDS = tuple(sorted({*PATTERNS, *PICTURES}))
-"""What a texture's `kind` may be."""
+"""What the texture of an object may be; those of rooms are `BUILDING` too."""

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.art.meshes import Mesh, merge, moved, rotated
-from interverse.art.rooms import materials
 from interverse.art.rooms.item import PROPERTIES, Item, Surface
-from interverse.sim.assets import add_mesh, add_sight, add_texture
+from interverse.sim.assets import add_mesh, add_sight
 from interverse.worlds.rooms.assemble import Assembled, Palette, item_spec
 from interverse.worlds.rooms.placing import Pose
 from interverse.worlds.rooms.room import Room, Thing
@@ -152,24 +151,11 @@ def _add_room(palette: Palette, room: Room) -> list[str]:
     skies = []
     for number, (surface, meshes) in enumerate(by_surface.items()):
         name = f"room{number}"
-        _add_building_texture(palette, surface)
         add_mesh(palette.spec, name, merge(meshes))
         add_sight(palette.spec.worldbody, name, name, palette.material(surface))
         if surface.texture is not None and surface.texture.kind == "sky":
             skies.append(name)
     return skies
-
-
-def _add_building_texture(palette: Palette, surface: Surface) -> None:
-    texture = surface.texture
-    if (
-        texture is not None
-        and texture.kind in materials.BUILDING
-        and texture not in palette.textures
-    ):
-        name = f"building{len(palette.textures)}"
-        add_texture(palette.spec, name, materials.pixels(texture))
-        palette.textures[texture] = name
 
 
 def posed(mesh: Mesh, pose: Pose) -> Mesh:

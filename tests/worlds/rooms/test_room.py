@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from interverse.art.rooms.item import RoomTexture
-from interverse.art.rooms.materials import BUILDING, pixels
+from interverse.art.rooms.patterns import BUILDING
+from interverse.art.rooms.textures import pixels
 from interverse.worlds.rooms.actions import CLASS_NAMES
 from interverse.worlds.rooms.camera import RoomView, aim, choose_view, stands_free
 from interverse.worlds.rooms.lights import draw_light, sky_color
