@@ -16,7 +16,7 @@ from typing import Any
 
 from interverse.benchmarks.causaltriplet.compare import HALF_DIGIT
 from interverse.benchmarks.causaltriplet.confounding import curve, curve_claims, curve_figure
-from interverse.benchmarks.causaltriplet.verdicts import judge, summary
+from interverse.benchmarks.comparison import judge, summary
 from interverse.benchmarks.tidy import markdown, with_table
 from interverse.reports.plots.style import save
 from interverse.reports.sections import Grid
@@ -35,80 +35,76 @@ def printed() -> str:
         path.parent: [json.loads(f.read_text()) for f in sorted(path.parent.glob("table-*.json"))]
         for path in sorted(RESULTS.glob("*/summary.md"))
     }
-    parts = [_short(folders)]
-    parts += [_folder(folder, _rows(folder), tables) for folder, tables in folders.items()]
-    curves = curve(RESULTS / "confounding")
-    parts += [_curve(curves)] if curves else []
-    parts += [_actions(RESULTS / "confounding" / "actions.json")]
-    parts += [_recovery(_read(RESULTS / "recovery"))]
-    return "\n".join(parts)
-
-
-def _short(folders: Mapping[Path, Rows]) -> str:
-    """Returns what helps out of distribution, of every folder with enough seeds for a verdict."""
-    lines = ["#### In short", "", "| claim out of distribution | shift | folder | verdict |"]
-    lines += ["|---|---|---|---|"]
+    # What helps out of distribution, of every folder with enough seeds for a verdict.
     claims = [
         (f"{entry['better']} above {entry['worse']}", entry["shift"], folder.name, entry["ood"])
         for folder, tables in folders.items()
         for table in tables
         for entry in table["orderings"]
     ]
+    grid = [["claim out of distribution", "shift", "folder", "verdict"]]
     for claim, shift, folder, found in sorted(claims, key=lambda row: row[:3]):
-        verdict = found[RULE]
-        if "p" in verdict:  # tested: seeds are enough
-            lines.append(f"| {claim} | {shift} | {folder} | {_told(verdict)} |")
-    return "\n".join([*lines, ""])
+        if "p" in found[RULE]:  # tested: seeds are enough
+            grid.append([claim, shift, folder, _told(found[RULE])])
+    parts = ["#### In short", markdown(grid)]
+    for folder, tables in folders.items():
+        rows = [row for row in _read(folder / "rows") if "sizes" in row]
+        parts += _folder(folder, rows, tables)
+    curves = curve(RESULTS / "confounding")
+    parts += _curve(curves) if curves else []
+    parts += _actions(json.loads((RESULTS / "confounding" / "actions.json").read_text()))
+    return "\n\n".join([*parts, *_recovery(_read(RESULTS / "recovery"))])
 
 
 def _read(folder: Path) -> Rows:
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.seed-*.json"))]
 
 
-def _curve(rows: Rows) -> str:
+def _curve(rows: Rows) -> list[str]:
     """Returns accuracy by model and strength of the confounder, and what can be claimed."""
     strengths = sorted({row["strength"] for row in rows})
     sizes = [_span([row["sizes"][name] for row in rows]) for name in ("train", "test_id")]
     seeds = _span([len(row["test_ood"]["seeds"]) for row in rows])
-    lines = ["#### confounding", "", "![Accuracy against strength of the confounder]"]
-    lines[-1] += "(confounding/curve.svg)"
-    lines += ["", "The same houses at each strength, a quarter of them for testing: trained on"]
-    lines[-1] += f" {sizes[0]} pairs, tested on {sizes[1]}; {seeds} seeds, mean and deviation."
-    told = " | ".join(f"{strength:g}" for strength in strengths)
-    lines += ["", f"| model | set | {told} |", "|---" * (2 + len(strengths)) + "|"]
+    grid = [["model", "set", *(f"{strength:g}" for strength in strengths)]]
     for model in dict.fromkeys(row["model"] for row in rows):
         held = {row["strength"]: row for row in rows if row["model"] == model}
         for name, word in (("test_id", "ID"), ("test_ood", "OOD")):
-            cells = [_spread(held[s][name]) for s in strengths]
-            lines.append(f"| {model} | {word} | {' | '.join(cells)} |")
-    claims = [f"- {name}: {_told(verdict)}" for name, verdict in curve_claims(rows)]
-    return "\n".join([*lines, "", *claims, ""])
+            grid.append([model, word, *(_spread(held[s][name]) for s in strengths)])
+    return [
+        "#### confounding",
+        "![Accuracy against strength of the confounder](confounding/curve.svg)",
+        "The same houses at each strength, a quarter of them for testing: trained on"
+        f" {sizes[0]} pairs, tested on {sizes[1]}; {seeds} seeds, mean and deviation.",
+        markdown(grid),
+        "\n".join(f"- {name}: {_told(verdict)}" for name, verdict in curve_claims(rows)),
+    ]
 
 
-def _actions(path: Path) -> str:
+_SHARES = {
+    "both_sides_possible": "possible on both sides",
+    "action_on_the_coins_side": "action on the coin's side",
+    "class_on_the_coins_side": "class on the coin's side",
+    "class_bits": "class tells of the action (bits)",
+    "coin_bits": "coin tells (bits)",
+}
+
+
+def _actions(found: Mapping[str, Any]) -> list[str]:
     """Returns how much of the action the confounder decides."""
-    found = json.loads(path.read_text())
-    lines = ["| strength | actions drawn | possible on both sides | action on the coin's side |"]
-    lines[0] += " class on the coin's side | class tells of the action (bits) | coin tells (bits) |"
-    lines += ["|---" * 7 + "|"]
+    grid = [["strength", "actions drawn", *_SHARES.values()]]
     for strength, row in found["strengths"].items():
-        shares = " | ".join(f"{row[name]:.3f}" for name in _SHARES)
-        lines.append(f"| {strength} | {row['draws']:,} | {shares} |")
+        shares = [f"{row[name]:.3f}" for name in _SHARES]
+        grid.append([strength, f"{row['draws']:,}", *shares])
     ends = [*found["strengths"]]
-    told = f"P(action given class) at strengths {ends[0]} and {ends[-1]} is"
-    told += f" {found['variation']:.3f} apart (total variation);"
-    told += f" shuffled, up to {found['variation_by_chance_95']:.3f} (95 %)."
-    made = f"`{found['command']}`: actions drawn as those of pairs, in {found['houses']} houses,"
-    return "\n".join([f"{made} without pictures. {told}", "", *lines, ""])
+    told = (
+        f"`{found['command']}`: actions drawn as those of pairs, in {found['houses']} houses,"
+        f" without pictures. P(action given class) at strengths {ends[0]} and {ends[-1]} is"
+        f" {found['variation']:.3f} apart (total variation);"
+        f" shuffled, up to {found['variation_by_chance_95']:.3f} (95 %)."
+    )
+    return [told, markdown(grid)]
 
 
-_SHARES = (
-    "both_sides_possible",
-    "action_on_the_coins_side",
-    "class_on_the_coins_side",
-    "class_bits",
-    "coin_bits",
-)
 _SCORES = {
     "mcc_spearman": "MCC",
     "r2_diagonal": "R2 own",
@@ -123,26 +119,23 @@ _OLD_HALVES = (
 )
 
 
-def _recovery(rows: Rows) -> str:
+def _recovery(rows: Rows) -> list[str]:
     """Returns recovery scores of the methods, means over seeds."""
     if not rows:
-        return ""
+        return []
     sizes = [_span([row["sizes"][name] for row in rows]) for name in ("train", "test_id")]
     pairs = f"trained on {sizes[0]} pairs, {rows[0]['steps']:,} steps; tested on {sizes[1]}"
     names = [n for n in _SCORES if all(n in row["scores"] for row in rows)]
-    lines = ["#### recovery", "", f"Factors: {', '.join(rows[0]['scores']['names'])}; {pairs}.", ""]
+    parts = ["#### recovery", f"Factors: {', '.join(rows[0]['scores']['names'])}; {pairs}."]
     if any(row["scores"].get("halves") != "groups" for row in rows):
-        lines += [_OLD_HALVES, ""]
-    heads = [_SCORES[name] for name in names]
-    lines += [f"| method | seeds | {' | '.join(heads)} | pictures |"]
-    lines += ["|---" * (3 + len(names)) + "|"]
+        parts.append(_OLD_HALVES)
+    grid = [["method", "seeds", *(_SCORES[name] for name in names), "pictures"]]
     for method in dict.fromkeys(row["method"] for row in rows):
         mine = [row for row in rows if row["method"] == method]
         cells = [_over([row["scores"][name] for row in mine]) for name in names]
         seen = [row["pictures"]["picture_score"] for row in mine if row.get("pictures")]
-        told = _over(seen) if seen else "-"
-        lines.append(f"| {method} | {len(mine)} | {' | '.join(cells)} | {told} |")
-    return "\n".join([*lines, ""])
+        grid.append([method, str(len(mine)), *cells, _over(seen) if seen else "-"])
+    return [*parts, markdown(grid)]
 
 
 def _over(values: Sequence[float]) -> str:
@@ -151,27 +144,40 @@ def _over(values: Sequence[float]) -> str:
     return _spread({"mean": statistics.fmean(values), "deviation": statistics.pstdev(values)})
 
 
-def _rows(folder: Path) -> Rows:
-    files = sorted((folder / "rows").glob("*.seed-*.json"))
-    found = [json.loads(path.read_text()) for path in files]
-    return [row for row in found if "sizes" in row]
-
-
-def _folder(folder: Path, rows: Rows, tables: Rows) -> str:
-    encoders = {f"{row['model']['encoder']['name']}, {_weights(row)}" for row in rows}
+def _folder(folder: Path, rows: Rows, tables: Rows) -> list[str]:
+    """Returns encoders and sizes of a folder, then each of its tables with all that is beside."""
+    own = "pretrained on the same pictures"
+    weights = [own if "slots" in row["weights"] else row["weights"] for row in rows]
+    named = zip(rows, weights, strict=True)
+    encoders = {f"{row['model']['encoder']['name']}, {told}" for row, told in named}
     frozen = {"frozen" if row["model"]["frozen"] else "trained" for row in rows}
-    lines = [f"#### {folder.name}", ""]
-    lines += [f"Encoders: {'; '.join(sorted(encoders))} ({', '.join(sorted(frozen))})."]
-    lines += [_sizes(rows), ""]
+    names = {"train": "trained on", "valid": "validated on", "test_id": "ID", "test_ood": "OOD"}
+    told = [f"{word} {_span([r['sizes'][name] for r in rows])}" for name, word in names.items()]
+    seeds, size = len({row["seed"] for row in rows}), min(row["budget"]["size"] for row in rows)
+    parts = [
+        f"#### {folder.name}",
+        f"Encoders: {'; '.join(sorted(encoders))} ({', '.join(sorted(frozen))}).\n"
+        f"Pairs: {', '.join(told)}. {seeds} seeds, {size} px, {len(rows)} runs.",
+    ]
     for table in tables:
         _check(folder, rows, table)
-        lines += [*_cells(table["cells"]), ""]
-        if table.get("baselines"):
-            lines += [*_baselines(table), ""]
-        if table.get("chosen"):
-            lines += [*_chosen(table["chosen"]), ""]
-        lines += [*_held(table["representations"]), *_claims(table), ""]
-    return "\n".join(lines)
+        parts.append(markdown(_cells(table["cells"])))
+        parts += [markdown(_baselines(table))] if table.get("baselines") else []
+        parts += [markdown(_chosen(table["chosen"]))] if table.get("chosen") else []
+        if held := table["representations"]:
+            grid = [["model", "shift", "object told", "change in the action's own block"]]
+            for e in held:
+                told = [f"{e['object']:.3f}", f"{e['own_change']:.3f}"]
+                grid.append([e["method"], e["shift"], *told])
+            parts.append(markdown(grid))
+        claims = [
+            (f"{e['method']}, {e['shift']}: ID above OOD", e["id_minus_ood"]) for e in table["gaps"]
+        ]
+        for e in table["orderings"]:
+            name = f"{e['better']} above {e['worse']} out of distribution, {e['shift']}"
+            claims.append((name, e["ood"]))
+        parts.append("\n".join(f"- {name}: {_told(one[RULE])}" for name, one in claims))
+    return parts
 
 
 def _check(folder: Path, rows: Rows, table: Mapping[str, Any]) -> None:
@@ -212,99 +218,52 @@ def _minus(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, fl
     return {seed: one[seed] - other[seed] for seed in one if seed in other}
 
 
-def _weights(row: Mapping[str, Any]) -> str:
-    return "pretrained on the same pictures" if "slots" in row["weights"] else row["weights"]
-
-
-def _sizes(rows: Rows) -> str:
-    """Returns how many pairs and seeds the rows had."""
-    names = {"train": "trained on", "valid": "validated on", "test_id": "ID", "test_ood": "OOD"}
-    told = []
-    for name, word in names.items():
-        told.append(f"{word} {_span([row['sizes'][name] for row in rows])}")
-    seeds = len({row["seed"] for row in rows})
-    size = sorted({row["budget"]["size"] for row in rows})
-    return f"Pairs: {', '.join(told)}. {seeds} seeds, {size[0]} px, {len(rows)} runs."
-
-
 def _span(sizes: Sequence[int]) -> str:
     low, high = min(sizes), max(sizes)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _cells(cells: Rows) -> list[str]:
-    """Returns both accuracies of each model, and where the published interval is left OOD."""
-    lines = ["| model | shift | ID | OOD | OOD and two published deviations |", "|---" * 5 + "|"]
-    keys = dict.fromkeys((cell["shift"], cell["method"]) for cell in cells)
-    for shift, method in keys:
-        both = [
-            next(c for c in cells if (c["shift"], c["method"], c["split"]) == (shift, method, s))
-            for s in ("ID", "OOD")
-        ]
-        told = [f"{_spread(c['ours'][RULE])} ({c['published']:.2f})" for c in both]
-        lines.append(f"| {method} | {shift} | {told[0]} | {told[1]} | {_reach(both[1])} |")
-    return lines
-
-
-def _reach(cell: Mapping[str, Any]) -> str:
-    """Returns whether a cell lies within two published deviations of the published mean.
+def _cells(cells: Rows) -> Grid:
+    """Returns both accuracies of each model, and whether OOD is within two published deviations.
 
     Half a unit of the last printed digit is allowed for, as in the tables.
     """
-    apart = cell["ours"][RULE]["mean"] - cell["published"]
-    if abs(apart) <= 2 * cell["published_deviation"] + HALF_DIGIT:
-        return "within"
-    return "above" if apart > 0 else "below"
+    grid = [["model", "shift", "ID", "OOD", "OOD and two published deviations"]]
+    held = {(c["shift"], c["method"], c["split"]): c for c in cells}
+    for shift, method in dict.fromkeys((cell["shift"], cell["method"]) for cell in cells):
+        both = [held[shift, method, split] for split in ("ID", "OOD")]
+        told = [f"{_spread(c['ours'][RULE])} ({c['published']:.2f})" for c in both]
+        apart = both[1]["ours"][RULE]["mean"] - both[1]["published"]
+        near = abs(apart) <= 2 * both[1]["published_deviation"] + HALF_DIGIT
+        where = "within" if near else "above" if apart > 0 else "below"
+        grid.append([method, shift, *told, where])
+    return grid
 
 
-def _baselines(table: Mapping[str, Any]) -> list[str]:
+def _baselines(table: Mapping[str, Any]) -> Grid:
     """Returns the baselines; a crop that scores as no crop in every seed is said to be none."""
     plain = [c["ours"][RULE].get("seeds") for c in table["cells"] if c["split"] == "OOD"]
-    lines = ["| baseline | shift | ID | OOD |", "|---|---|---|---|"]
+    grid = [["baseline", "shift", "ID", "OOD"]]
     for entry in table["baselines"]:
-        both = " | ".join(_spread(entry[name]) for name in ("ID", "OOD"))
         none = entry["name"] == "changed-pixel crop" and entry["OOD"].get("seeds") in plain
         name = entry["name"] + (" (the whole picture: all pixels change)" if none else "")
-        lines.append(f"| {name} | {entry['shift']} | {both} |")
-    return lines
+        grid.append([name, entry["shift"], *(_spread(entry[s]) for s in ("ID", "OOD"))])
+    return grid
 
 
-def _chosen(entries: Rows) -> list[str]:
+def _chosen(entries: Rows) -> Grid:
     """Returns each regulariser at its chosen weight, then at all; their gains are one family."""
-    lines = ["| regulariser | weight | ID | OOD | gain in OOD over none |", "|---|---|---|---|---|"]
+    grid = [["regulariser", "weight", "ID", "OOD", "gain in OOD over none"]]
     swept = [point for entry in entries for point in entry["sweep"] if point["weight"] > 0]
     judged = iter(judge([point["gain"]["seeds"] for point in swept]))
     for entry in entries:
-        both = " | ".join(_spread(entry[name]) for name in ("ID", "OOD"))
-        start = f"| {entry['method']} | chosen on validation"
-        lines.append(f"{start} | {both} | {_told(entry['gain'])} |")
+        both = [_spread(entry[name]) for name in ("ID", "OOD")]
+        grid.append([entry["method"], "chosen on validation", *both, _told(entry["gain"])])
         for point in entry["sweep"]:
-            cells = " | ".join(_spread(point[name]) for name in ("ID", "OOD"))
+            both = [_spread(point[name]) for name in ("ID", "OOD")]
             gain = _told(next(judged)) if point["weight"] > 0 else "-"
-            lines.append(f"| {entry['method']} | {point['weight']:g} | {cells} | {gain} |")
-    return lines
-
-
-def _held(entries: Rows) -> list[str]:
-    """Returns how well the object is told from the action embedding, and where features change."""
-    if not entries:
-        return []
-    lines = ["| model | shift | object told | change in the action's own block |"]
-    lines += ["|---|---|---|---|"]
-    for entry in entries:
-        told = f"{entry['object']:.3f} | {entry['own_change']:.3f}"
-        lines.append(f"| {entry['method']} | {entry['shift']} | {told} |")
-    return [*lines, ""]
-
-
-def _claims(table: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for entry in table["gaps"]:
-        lines.append((f"{entry['method']}, {entry['shift']}: ID above OOD", entry["id_minus_ood"]))
-    for entry in table["orderings"]:
-        name = f"{entry['better']} above {entry['worse']} out of distribution, {entry['shift']}"
-        lines.append((name, entry["ood"]))
-    return [f"- {name}: {_told(verdicts[RULE])}" for name, verdicts in lines]
+            grid.append([entry["method"], f"{point['weight']:g}", *both, gain])
+    return grid
 
 
 def _told(verdict: Mapping[str, Any]) -> str:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from interverse.fit.work import Clock, other_code
 from interverse.models.checkpoint import read_json
 from interverse.models.steps import check_device
 from interverse.reports.sections import Say
+
+
+def row_file(out: Path, name: str, seed: int) -> Path:
+    """Returns where the results of a row and seed lie."""
+    return out / "rows" / f"{name}.seed-{seed}.json"
+
+
+def rows_on_disk(out: Path, name: str, seeds: Iterable[int]) -> list[dict[str, Any]]:
+    """Returns the results of a row, of the seeds that have any."""
+    paths = (row_file(out, name, seed) for seed in seeds)
+    return [read_json(path) for path in paths if path.exists()]
 
 
 def reproduce_tables(

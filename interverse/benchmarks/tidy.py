@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import csv
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -32,6 +34,37 @@ class Score:
     what: str
     value: float
     run: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """One number of a paper, or of its authors' logs.
+
+    Attributes:
+        at: what it is of: the row of the table and its column, by the columns of published.csv.
+        value: as printed; NaN stands for a cell that the paper leaves out.
+        spread: what stands behind +-; None where nothing does.
+    """
+
+    at: Mapping[str, str]
+    value: float
+    spread: float | None
+
+    def __getitem__(self, name: str) -> str:
+        return self.at[name]
+
+
+@functools.cache
+def published(file: Path, table: str) -> tuple[Number, ...]:
+    """Returns the numbers of a table from a paper's published.csv; lines with # are remarks."""
+    found = []
+    with file.open(newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+            if row.pop("table") == table:
+                value, spread = float(row.pop("value")), row.pop("spread", "")
+                found.append(Number(at=row, value=value, spread=float(spread) if spread else None))
+    return tuple(found)
 
 
 def pivot(scores: Iterable[Score], digits: int = 3) -> Grid:

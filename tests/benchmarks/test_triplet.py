@@ -14,21 +14,18 @@ import torch
 
 from interverse.benchmarks.causaltriplet import compare
 from interverse.benchmarks.causaltriplet.figures import sweep_figure, write_figures
-from interverse.benchmarks.causaltriplet.published import (
-    by_seed,
-    logged,
-    object_accuracy,
-    printed,
-    sweep,
-)
 from interverse.benchmarks.causaltriplet.run import _TripletWork, reproduce
-from interverse.benchmarks.causaltriplet.settings import TripletSettings
-from interverse.benchmarks.causaltriplet.variants import (
-    row_file,
+from interverse.benchmarks.causaltriplet.settings import (
+    TripletSettings,
+    found_in,
+    logged,
+    printed,
     sweep_variant,
-    table_variant,
+    table_variants,
     wanted,
 )
+from interverse.benchmarks.comparison import summary
+from interverse.benchmarks.driver import row_file
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.fit.work import Clock
@@ -49,7 +46,7 @@ def data(tmp_path_factory) -> tuple[Path, Path]:
 
 
 def test_printed_numbers():
-    found = {(e.shift, e.method, e.split): (e.mean, e.deviation) for e in printed(2)}
+    found = {(e["shift"], e["method"], e["split"]): (e.value, e.spread) for e in printed(2)}
     assert len(found) == 12
     assert found["compositional", "vanilla", "OOD"] == (0.36, 0.13)
     assert len(printed(3)) == len(printed(4)) == 10
@@ -58,33 +55,35 @@ def test_printed_numbers():
 
 
 def test_logs_stand_beside_their_rows():
-    entry = next(e for e in printed(4) if (e.method, e.split) == ("group-token", "OOD"))
+    entry = next(e for e in printed(4) if (e["method"], e["split"]) == ("group-token", "OOD"))
     found = logged(4, entry)
     assert found["best_each"] == (0.2714, 0.0311)
     assert found["last"] == (0.2119, 0.0365)
     for e in printed(4):  # the rule that fits Table 4, all rows to 0.01
-        assert logged(4, e)["best_each"][0] == pytest.approx(e.mean, abs=0.01)
+        assert logged(4, e)["best_each"][0] == pytest.approx(e.value, abs=0.01)
     for e in printed(3):  # slots: the epoch that is best on ID
-        if e.method in ("slot-avg", "slot-match"):
-            assert logged(3, e)["best_id"][0] == pytest.approx(e.mean, abs=0.01)
-            assert compare.paper_rule(3, e.method) == "best_id"
+        if e["method"] in ("slot-avg", "slot-match"):
+            assert logged(3, e)["best_id"][0] == pytest.approx(e.value, abs=0.01)
+            assert compare.paper_rule(3, e["method"]) == "best_id"
 
 
 def test_sweeps_and_seeds_of_the_logs():
-    assert object_accuracy() == 0.87
-    assert len(sweep(7)) == 30
-    assert {value for value, _ in sweep(10)} == {1, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001}
-    assert {seed for seed, _ in by_seed()} == set(range(1, 11))
+    assert found_in("text_4.1.1")[0].value == 0.87
+    assert len(found_in("fig7_log_max")) == 30
+    values = {float(e["method"].split("=")[1]) for e in found_in("fig10_log_max")}
+    assert values == {1, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001}
+    seeds = {int(e["setting"].split("=")[1]) for e in found_in("fig13_log_max")}
+    assert seeds == set(range(1, 11))
 
 
 # ---------------------------------------------------------------------------- what is trained
 
 
 def test_sweeps_share_their_models_with_the_tables():
-    assert sweep_variant(7, 0.0) == table_variant(2, "vanilla", "compositional")
-    assert sweep_variant(7, 0.1) == table_variant(2, "SMS", "compositional")
-    assert sweep_variant(10, 1.0) == table_variant(3, "resnet", "systematic")
-    assert sweep_variant(10, 0.01) == table_variant(3, "oracle-mask", "systematic")
+    assert sweep_variant(7, 0.0) == table_variants(2)["compositional", "vanilla"]
+    assert sweep_variant(7, 0.1) == table_variants(2)["compositional", "SMS"]
+    assert sweep_variant(10, 1.0) == table_variants(3)["systematic", "resnet"]
+    assert sweep_variant(10, 0.01) == table_variants(3)["systematic", "oracle-mask"]
     assert sweep_variant(7, 5.0).name == "single.compositional.sms.sparsity=5"
     assert sweep_variant(7, 5.0).settings("code").model.sparsity == 5
 
@@ -231,7 +230,7 @@ def test_figures_show_what_is_on_disk(tmp_path):
                 "selection": dict.fromkeys(("last", "best_each"), row),
                 "analysis": {"object": {"accuracy": 0.5}},
             }
-            write_json(row_file(tmp_path, variant, seed), record)
+            write_json(row_file(tmp_path, variant.name, seed), record)
     names = write_figures(settings, [], print)
     assert names == ["figure-6.svg", "figure-7.svg", "figure-10.svg", "figure-13.svg"]
     drawn = (tmp_path / "figure-7.svg").read_text()
@@ -243,11 +242,11 @@ def test_figures_show_what_is_on_disk(tmp_path):
 
 
 def test_summaries_over_seeds():
-    found = compare.summary({"1": 0.2, "2": 0.4, "3": 0.6})
+    found = summary({"1": 0.2, "2": 0.4, "3": 0.6})
     assert found["mean"] == pytest.approx(0.4)
     assert found["deviation"] == pytest.approx(np.std([0.2, 0.4, 0.6]), abs=1e-4)
     assert found["low"] < 0.4 < found["high"]
-    assert compare.summary({"1": 0.2})["low"] is None
+    assert summary({"1": 0.2})["low"] is None
 
 
 # ----------------------------------------------------------------------------- command line

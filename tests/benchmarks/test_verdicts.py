@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from interverse.benchmarks.causaltriplet.compare import representation
-from interverse.benchmarks.causaltriplet.verdicts import LEAST_SEEDS, judge, summary
+from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
 from interverse.metrics.comparison import holm
 
 NOISES = {

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.benchmarks.causaltriplet.verdicts import judge, summary
+from interverse.benchmarks.comparison import judge, summary
+from interverse.benchmarks.driver import row_file
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 from interverse.fit.work import Record, run_stamp
@@ -69,13 +70,42 @@ def confounding_curve(
         raise InvalidValueError(
             explain(f"sets have strengths {sorted(sets)}", allowed="0 among them, to test without")
         )
+    how = fit or recipe(next(iter(models), "lite0")).fit
     for strength, pairs in sorted(sets.items()):
-        both = joined(pairs, sets[0])
-        splits = {seed: confounded_split(pairs, sets[0], seed) for seed in range(1, seeds + 1)}
-        _answers(out, strength, both, splits)
-        _train(out, strength, both, splits, models, fit)
+        both, jobs = joined(pairs, sets[0]), list[tuple[Record, HeadJob]]()
+        for seed in range(1, seeds + 1):
+            split = confounded_split(pairs, sets[0], seed)
+            for model, answer in BASELINES.items():
+                record = _record(out, model, strength, seed)
+                sizes = {name: len(getattr(split, name)) for name in SETS}
+                record.content |= {"sizes": sizes, "accuracy": answer(both, split)}
+                record.write()
+            for model in models:
+                record = _record(out, model, strength, seed, how.device)
+                if "accuracy" not in record.content:
+                    job = HeadJob(config=recipe(model).model, split=split, seed=seed)
+                    jobs.append((record, job))
+        # All that is not on disk at once; accuracy is that of the epoch best on validation.
+        runs = fit_heads([job for _, job in jobs], both, fit=how) if jobs else []
+        for (record, _), run in zip(jobs, runs, strict=True):
+            content = run.record()
+            record.content |= {name: content[name] for name in ("sizes", "weights", "fit")}
+            record.content |= {
+                "data": fingerprint(both, run.sets),
+                "accuracy": dict(run.selection["best_valid"]),
+            }
+            record.write()
         say(f"strength {strength:g}: {len(models)} models, {seeds} seeds")
     return curve(out)
+
+
+def _record(out: Path, model: str, strength: float, seed: int, device: str = "cpu") -> Record:
+    name = f"{model.replace(' ', '-')}.strength-{strength:g}"
+    asked = {"model": model, "strength": float(strength), "seed": seed}
+    record = Record(row_file(out, name, seed), asked)
+    if "accuracy" not in record.content:
+        record.made_by_run(run_stamp(command(), device))
+    return record
 
 
 def joined(pairs: PairTensors, plain: PairTensors) -> PairTensors:
@@ -178,56 +208,3 @@ def curve_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
         return figure
 
     return drawn()
-
-
-def _record(out: Path, model: str, strength: float, seed: int, device: str = "cpu") -> Record:
-    name = f"{model.replace(' ', '-')}.strength-{strength:g}.seed-{seed}.json"
-    asked = {"model": model, "strength": float(strength), "seed": seed}
-    record = Record(out / "rows" / name, asked)
-    if "accuracy" not in record.content:
-        record.made_by_run(run_stamp(command(), device))
-    return record
-
-
-def _answers(
-    out: Path, strength: float, pairs: PairTensors, splits: Mapping[int, ConfoundedSplit]
-) -> None:
-    """Writes what answers without looking give."""
-    for model, answer in BASELINES.items():
-        for seed, split in splits.items():
-            record = _record(out, model, strength, seed)
-            sizes = {name: len(getattr(split, name)) for name in SETS}
-            record.content |= {"sizes": sizes, "accuracy": answer(pairs, split)}
-            record.write()
-
-
-def _train(
-    out: Path,
-    strength: float,
-    pairs: PairTensors,
-    splits: Mapping[int, ConfoundedSplit],
-    models: Sequence[str],
-    fit: PairFit | None,
-) -> None:
-    """Trains what is not on disk, all at once; accuracy is that of the epoch best on validation."""
-    how = fit or recipe(next(iter(models), "lite0")).fit
-    jobs = [
-        (
-            _record(out, model, strength, seed, how.device),
-            HeadJob(config=recipe(model).model, split=s, seed=seed),
-        )
-        for model in models
-        for seed, s in splits.items()
-    ]
-    jobs = [(record, job) for record, job in jobs if "accuracy" not in record.content]
-    if not jobs:
-        return
-    runs = fit_heads([job for _, job in jobs], pairs, fit=how)
-    for (record, _), run in zip(jobs, runs, strict=True):
-        content = run.record()
-        record.content |= {name: content[name] for name in ("sizes", "weights", "fit")}
-        record.content |= {
-            "data": fingerprint(pairs, run.sets),
-            "accuracy": dict(run.selection["best_valid"]),
-        }
-        record.write()

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from interverse.benchmarks.causaltriplet.compare import records, scores
-from interverse.benchmarks.causaltriplet.published import by_seed, sweep
-from interverse.benchmarks.causaltriplet.settings import TripletSettings
-from interverse.benchmarks.causaltriplet.variants import FIGURES, seed_variants, sweep_variant
-from interverse.benchmarks.causaltriplet.verdicts import summary
+from interverse.benchmarks.causaltriplet.settings import (
+    FIGURES,
+    TripletSettings,
+    found_in,
+    scores,
+    seed_variants,
+    sweep_variant,
+)
+from interverse.benchmarks.comparison import summary
 from interverse.core.files.zip_archive import read_npz
 from interverse.reports.sections import Say, plot_style
 
@@ -65,15 +69,9 @@ def table_bars(content: Mapping[str, Any]) -> Any:
                     ecolor=style.SOFT,
                     label=f"ours, {rule.replace('_', ' ')}",
                 )
-            panel.scatter(
-                place,
-                [c["published"] for c in cells],
-                marker="D",
-                color="black",
-                zorder=3,
-                s=22,
-                label="published",
-            )
+            theirs = [c["published"] for c in cells]
+            diamond = {"marker": "D", "color": "black", "zorder": 3, "s": 22}
+            panel.scatter(place, theirs, label="published", **diamond)
             panel.axhline(1 / 7, color=style.SOFT, linestyle=":", linewidth=1)
             panel.set_xticks(place, [c["method"] for c in cells], rotation=25, ha="right")
             panel.set_title(f"{shift}, {split}" if len(groups) > 2 else split)
@@ -89,58 +87,46 @@ def sweep_figure(settings: TripletSettings, number: int) -> Any:
     """Returns accuracy against a weight, ours and the logs'; None with fewer than two points."""
     from interverse.reports.plots import style
 
-    values = [
-        v for v in settings.sizes().sweeps[number] if records(settings, sweep_variant(number, v))
-    ]
-    if len(values) < 2 or number not in settings.figures:
+    asked = settings.sizes().sweeps[number] if number in settings.figures else ()
+    rows = {value: settings.records(sweep_variant(number, value)) for value in asked}
+    rows = {value: found for value, found in rows.items() if found}
+    if len(rows) < 2:
         return None
+    place = np.arange(len(rows))  # even: values are nearly geometric and may hold 0
+    # No log of Figure 6 was published.
+    logs = found_in(f"fig{number}_log_max") if number != 6 else ()
 
     @style.styled
     def drawn() -> Any:
         figure = style.new_figure(3.8)
         axes = figure.subplots()
-        place = _spread(values)
         for index, (name, told) in enumerate(_SETS):
             look = style.look(index)
-            found = [records(settings, sweep_variant(number, value)) for value in values]
             for rule, line in (("last", "-"), ("best_each", "--")):
-                rows = [summary(scores(f, rule, name)) for f in found]
-                means = np.array([row["mean"] for row in rows])
-                spread = np.array([row["deviation"] for row in rows])
-                told_rule = rule.replace("_", " ")
-                axes.plot(
-                    place,
-                    means,
-                    line,
-                    color=look.color,
-                    marker=look.marker,
-                    markersize=4,
-                    label=f"{told}, {told_rule}",
-                )
+                known = [summary(scores(found, rule, name)) for found in rows.values()]
+                means = np.array([row["mean"] for row in known])
+                spread = np.array([row["deviation"] for row in known])
+                label = f"{told}, {rule.replace('_', ' ')}"
+                shown = {"color": look.color, "marker": look.marker, "markersize": 4}
+                axes.plot(place, means, line, label=label, **shown)
                 if rule == "last":
-                    axes.fill_between(
-                        place,
-                        means - spread,
-                        means + spread,
-                        color=look.color,
-                        alpha=0.15,
-                        linewidth=0,
-                    )
-            _published_sweep(axes, number, values, place, told, look)
-        if number == 6:
-            known = [_mean_object(settings, value) for value in values]
-            held = [value for value in known if value is not None]
-            if len(held) == len(known):
-                axes.plot(
-                    place,
-                    held,
-                    ":",
-                    color=style.look(2).color,
-                    marker="^",
-                    markersize=4,
-                    label="object told from action embedding",
-                )
-        axes.set_xticks(place, [f"{value:g}" for value in values])
+                    ends = means - spread, means + spread
+                    axes.fill_between(place, *ends, color=look.color, alpha=0.15, linewidth=0)
+            theirs = {_value(row["method"]): row.value for row in logs if row["split"] == told}
+            shared = [(p, theirs[v]) for p, v in zip(place, rows, strict=True) if v in theirs]
+            if shared:
+                label = f"{told}, published (best each)"
+                pairs = zip(*shared, strict=True)
+                axes.scatter(*pairs, marker="x", color=look.color, s=26, label=label)
+        held = [
+            [r["analysis"]["object"]["accuracy"] for r in found if "analysis" in r]
+            for found in rows.values()
+        ]
+        if number == 6 and all(held):
+            shown = {"color": style.look(2).color, "marker": "^", "markersize": 4}
+            label = "object told from action embedding"
+            axes.plot(place, [float(np.mean(one)) for one in held], ":", label=label, **shown)
+        axes.set_xticks(place, [f"{value:g}" for value in rows])
         axes.set_xlabel(FIGURES[number])
         axes.set_ylabel("accuracy")
         axes.set_ylim(0, 1)
@@ -150,32 +136,9 @@ def sweep_figure(settings: TripletSettings, number: int) -> Any:
     return drawn()
 
 
-def _published_sweep(
-    axes: Any, number: int, values: Sequence[float], place: Any, told: str, look: Any
-) -> None:
-    if number == 6:
-        return  # no log of it was published
-    theirs = {value: row.mean for value, row in sweep(number) if row.split == told}
-    shared = [(p, theirs[v]) for p, v in zip(place, values, strict=True) if v in theirs]
-    if shared:
-        axes.scatter(
-            *zip(*shared, strict=True),
-            marker="x",
-            color=look.color,
-            s=26,
-            label=f"{told}, published (best each)",
-        )
-
-
-def _spread(values: Sequence[float]) -> Any:
-    """Returns places on the axis: even, since the values are nearly geometric and may hold 0."""
-    return np.arange(len(values))
-
-
-def _mean_object(settings: TripletSettings, value: float) -> float | None:
-    found = records(settings, sweep_variant(6, value))
-    held = [r["analysis"]["object"]["accuracy"] for r in found if "analysis" in r]
-    return float(np.mean(held)) if held else None
+def _value(told: str) -> float:
+    """Returns the number behind an equals sign, as the logs name weights and seeds."""
+    return float(told.split("=")[1])
 
 
 def change_figure(settings: TripletSettings) -> Any:
@@ -197,9 +160,8 @@ def change_figure(settings: TripletSettings) -> Any:
         axes = figure.subplots(1, len(found), squeeze=False)[0]
         for panel, (value, change, groups) in zip(axes, found, strict=True):
             top = np.quantile(change, 0.98) or 1.0
-            panel.imshow(
-                change / top, aspect="auto", cmap="magma", vmin=0, vmax=1, interpolation="nearest"
-            )
+            shown = {"cmap": "magma", "vmin": 0, "vmax": 1, "interpolation": "nearest"}
+            panel.imshow(change / top, aspect="auto", **shown)
             names = list(dict.fromkeys(groups))
             starts = [groups.index(name) for name in names]
             for start in starts[1:]:
@@ -224,7 +186,7 @@ def seed_figure(settings: TripletSettings) -> Any:
     """Returns Figure 13: ID and OOD accuracy of the group models, seed by seed."""
     from interverse.reports.plots import style
 
-    ours = {name: records(settings, variant) for name, variant in seed_variants().items()}
+    ours = {name: settings.records(variant) for name, variant in seed_variants().items()}
     ours = {name: found for name, found in ours.items() if found}
     if len(ours) < 2 or 13 not in settings.figures:
         return None
@@ -237,17 +199,12 @@ def seed_figure(settings: TripletSettings) -> Any:
             look = style.look(index)
             for panel, (key, told) in zip(axes, _SETS, strict=True):
                 mine = scores(found, "best_each", key)
-                panel.plot(
-                    [int(s) for s in mine],
-                    list(mine.values()),
-                    marker=look.marker,
-                    color=look.color,
-                    label=name,
-                )
+                shown = {"marker": look.marker, "color": look.color, "label": name}
+                panel.plot([int(s) for s in mine], list(mine.values()), **shown)
                 theirs = {
-                    seed: row.mean
-                    for seed, row in by_seed()
-                    if row.method == f"{name} frozen" and row.split == told
+                    int(_value(row["setting"])): row.value
+                    for row in found_in("fig13_log_max")
+                    if (row["method"], row["split"]) == (f"{name} frozen", told)
                 }
                 panel.plot(list(theirs), list(theirs.values()), ":", color=look.color, alpha=0.6)
                 panel.set_title(f"{told} (dotted: published)")

@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, final
 
-from interverse.benchmarks.causaltriplet.settings import TripletSettings
-from interverse.benchmarks.causaltriplet.variants import SHIFTS, TripletVariant
+from interverse.benchmarks.causaltriplet.settings import SHIFTS, TripletSettings, TripletVariant
 from interverse.core.errors import InvalidValueError, explain
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.data.pairs.load import load_pairs
@@ -17,7 +16,7 @@ from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, loa
 from interverse.models.pairs.toy import toy_pairs
 
 _WORLDS = {"single": "rooms/single-v1", "multi": "rooms/multi-v1"}
-TOY = Path("toy")
+_TOY = Path("toy")
 _EPIC_TRAIN = 1000  # pairs in the published runs
 
 
@@ -53,31 +52,34 @@ class TripletMaterials:
         if kind.endswith("-changed"):
             return changed_crop(self.pairs(kind.removesuffix("-changed")))
         with self.clock.timed(f"{kind} pairs ready"):
-            found = self._epic() if kind == "epic" else self._rooms(kind)  # type: ignore[arg-type]
+            if kind == "epic":
+                from interverse.data.pairs.epic import load_epic
+
+                dataset = load_epic(*self.settings.epic)
+                found = from_dataset(dataset, size=self.settings.sizes().size, crop="multi")
+            else:
+                found = self._rooms(kind)  # type: ignore[arg-type]
         self.clock.say(f"{len(found)} {kind} pairs of {found.size} px")
         return found.to(self.settings.device)
 
-    def _epic(self) -> PairTensors:
-        from interverse.data.pairs.epic import load_epic
-
-        annotations, frames = self.settings.epic
-        return from_dataset(
-            load_epic(annotations, frames), size=self.settings.sizes().size, crop="multi"
-        )
-
     def _rooms(self, crop: Crop) -> PairTensors:
-        settings = self.settings
-        if settings.data == (TOY,):
-            return toy_pairs(settings.sizes().pairs, size=settings.sizes().size, crop=crop)
-        held = [load(path) for path in settings.data if path.suffix == ".npz"]
-        for pairs in held:
-            if pairs.crop == crop:
+        settings, sizes = self.settings, self.settings.sizes()
+        if settings.data == (_TOY,):
+            return toy_pairs(sizes.pairs, size=sizes.size, crop=crop)
+        for path in settings.data:
+            if path.suffix == ".npz" and (pairs := load(path)).crop == crop:
                 return pairs
         folders = [path for path in settings.data if path.suffix != ".npz"]
         if not settings.data:
-            folders = [self._generated(crop)]
+            from interverse.data.pairs import CollectPairs, collect_pairs  # draws: needs mujoco
+
+            folders = [settings.out / "work" / f"{crop}-{sizes.pairs}"]
+            self.clock.say(f"drawing {sizes.pairs} {crop} pairs into {folders[0]}")
+            asked = CollectPairs(id=_WORLDS[crop], out=folders[0], pairs=sizes.pairs, progress=True)
+            collect_pairs(asked)
         opened = [_open(folder) for folder in folders]
-        best = [d for d in opened if _world(d) in ("", _WORLDS[crop])]
+        worlds = ["" if one.header is None else one.header.id for one in opened]
+        best = [d for d, w in zip(opened, worlds, strict=True) if w in ("", _WORLDS[crop])]
         if crop == "single":  # objects can be cut from scenes; pictures of one object are no scenes
             best = best or opened
         if not best:
@@ -87,17 +89,7 @@ class TripletMaterials:
                     fix="Name a .npz or a folder that has them with --data",
                 )
             )
-        return from_dataset(best[0], size=settings.sizes().size, crop=crop)
-
-    def _generated(self, crop: Crop) -> Path:
-        from interverse.data.pairs import CollectPairs, collect_pairs  # draws rooms: needs mujoco
-
-        sizes = self.settings.sizes()
-        folder = self.settings.out / "work" / f"{crop}-{sizes.pairs}"
-        self.clock.say(f"drawing {sizes.pairs} {crop} pairs into {folder}")
-        return collect_pairs(
-            CollectPairs(id=_WORLDS[crop], out=folder, pairs=sizes.pairs, progress=True)
-        )
+        return from_dataset(best[0], size=sizes.size, crop=crop)
 
 
 def _open(folder: Path) -> Any:
@@ -109,7 +101,3 @@ def _open(folder: Path) -> Any:
             )
         )
     return load_pairs(str(folder))
-
-
-def _world(dataset: Any) -> str:
-    return "" if dataset.header is None else dataset.header.id

@@ -1,23 +1,20 @@
-"""Settings of `interverse reproduce --benchmark causaltriplet`, and its budgets."""
+"""Settings of `interverse reproduce --benchmark causaltriplet`: what was printed, what is trained.
+
+A variant is a model to train: a row of a table or a point of a sweep, each named once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
 
-from interverse.benchmarks.causaltriplet.published import TITLES
-from interverse.benchmarks.causaltriplet.variants import (
-    FIGURES,
-    SHIFTS,
-    TripletVariant,
-    baseline_variants,
-    wanted,
-    with_encoder,
-)
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.benchmarks.driver import rows_on_disk
+from interverse.benchmarks.tidy import Number, published
+from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.type_checks import named, one_of, validated, whole
 from interverse.models.pairs.config import EncoderName, PairFit, PairModelConfig
 from interverse.models.pairs.recipes import (
     INDEPENDENCE,
@@ -28,7 +25,182 @@ from interverse.models.pairs.recipes import (
     Source,
     recipe,
 )
+from interverse.models.pairs.tensors import Crop
 from interverse.models.steps import Precision, check_device
+
+# ------------------------------------------------------------------------------ what was printed
+
+TITLES = {
+    2: "Table 2: regularisers, one object a picture",
+    3: "Table 3: object-centric encoders, whole scenes",
+    4: "Table 4: pretrained encoders, whole scenes",
+}
+SHIFTS = {"compositional": "comp", "systematic": "noun"}
+"""The paper's names of the shifts, and those of the splits."""
+TABLES: Mapping[int, Mapping[str, str]] = {
+    2: {"vanilla": "vanilla", "ICM": "icm", "SMS": "sms"},
+    3: {
+        "resnet": "vanilla",
+        "oracle-mask": "oracle-mask",
+        "slot-avg": "slot-avg",
+        "slot-dense": "slot-dense",
+        "slot-match": "slot-match",
+    },
+    4: {
+        "resnet": "resnet-frozen",
+        "clip": "clip",
+        "group-avg": "group-avg",
+        "group-dense": "group-dense",
+        "group-token": "group-token",
+    },
+}
+"""By table: the printed name of each row, and our recipe."""
+FIGURES = {
+    6: "weight of the independence regulariser",
+    7: "weight of the sparsity regulariser",
+    8: "change of features by group of actions",
+    10: "least mask value",
+    13: "group matching by seed",
+}
+_LOG_RULES = {"max": "best_each", "bestid": "best_id", "last": "last"}
+_LOG_METHODS = {  # printed name -> name in the logs, by table
+    (3, "slot-match"): "slot-match-max",
+    (4, "clip"): "clip frozen",
+    (4, "group-avg"): "group-avg frozen",
+    (4, "group-dense"): "group-dense frozen",
+    (4, "group-token"): "group-token-max frozen",
+    (4, "resnet"): "resnet18 frozen",
+}
+
+
+def printed(table: int) -> tuple[Number, ...]:
+    """Returns the printed numbers of a table, by shift, method and split.
+
+    >>> [one.value for one in printed(2) if (one["method"], one["split"]) == ("SMS", "OOD")]
+    [0.47, 0.54]
+    """
+    check_name("table", table, TITLES)
+    return found_in(f"table{table}")
+
+
+def found_in(table: str) -> tuple[Number, ...]:
+    """Returns numbers of published.csv by its own name of a table, a figure's log or a text."""
+    return published(Path(__file__).with_name("published.csv"), table)
+
+
+def logged(table: int, entry: Number) -> dict[str, tuple[float, float | None]]:
+    """Returns what the authors' logs give for a printed number, by our rule; may be empty."""
+    method = _LOG_METHODS.get((table, entry["method"]), entry["method"])
+    wanted = (entry["shift"], method, entry["split"])
+    return {
+        ours: (row.value, row.spread)
+        for theirs, ours in _LOG_RULES.items()
+        for row in found_in(f"table{table}_log_{theirs}")
+        if (row["shift"], row["method"], row["split"]) == wanted
+    }
+
+
+# ------------------------------------------------------------------------------- what is trained
+
+# figure -> crop, shift, recipe, the field that is swept, its value without effect
+_SWEPT: Mapping[int, tuple[Crop, str, str, str, float]] = {
+    6: ("single", "compositional", "icm", "independence", 0.0),
+    7: ("single", "compositional", "sms", "sparsity", 0.0),
+    10: ("multi", "systematic", "oracle-mask", "min_mask", 1.0),
+}
+_SEEDED = {  # Figure 13's models
+    "group-avg": "group-avg",
+    "group-dense": "group-dense",
+    "group-token-max": "group-token",
+    "group-token-mean": "group-token-mean",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TripletVariant:
+    """A model under a shift: a recipe, some fields of it changed, a shift, a crop.
+
+    `pictures` may be cut to the pixels that changed.
+    """
+
+    recipe: str
+    shift: str
+    crop: Crop
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Literal["whole", "changed"] = "whole"
+
+    @property
+    def name(self) -> str:
+        """For files and logs; equal for equal work."""
+        told = [f"{key}={value:g}" for key, value in sorted(self.changes.items())]
+        cut = ["changed"] if self.pictures == "changed" else []
+        return ".".join([self.crop, self.shift, self.recipe, *told, *cut])
+
+    def settings(self, source: Source) -> Recipe:
+        """Returns the model and how it trains."""
+        found = recipe(self.recipe, source)
+        return replace(found, model=replace(found.model, **self.changes))
+
+
+def table_variants(table: int) -> dict[tuple[str, str], TripletVariant]:
+    """Returns what the rows of a table need trained, by shift and printed name."""
+    crop: Crop = "single" if table == 2 else "multi"
+    return {
+        (shift, method): TripletVariant(recipe=name, shift=shift, crop=crop)
+        for shift in (SHIFTS if table == 2 else ("systematic",))
+        for method, name in TABLES[table].items()
+    }
+
+
+def baseline_variants(table: int) -> dict[tuple[str, str], TripletVariant]:
+    """Returns the trained baselines that stand beside a table, by shift and name."""
+    found = {}
+    for shift, _ in table_variants(table) if table != 4 else ():
+        cut = TripletVariant(
+            recipe="vanilla",
+            shift=shift,
+            crop="single" if table == 2 else "multi",
+            pictures="changed",
+        )
+        found[shift, "changed-pixel crop"] = cut
+        found[shift, "oracle mask"] = replace(cut, recipe="oracle-mask", pictures="whole")
+    return found
+
+
+def sweep_variant(figure: int, value: float) -> TripletVariant:
+    """Returns one point of a sweep; where a table has the same model, the same variant."""
+    crop, shift, own, changed, neutral = _SWEPT[figure]
+    if value == neutral:
+        return TripletVariant(recipe="vanilla", shift=shift, crop=crop)
+    usual = getattr(recipe(own).model, changed) == value
+    changes = {} if usual else {changed: value}
+    return TripletVariant(recipe=own, shift=shift, crop=crop, changes=changes)
+
+
+def seed_variants() -> dict[str, TripletVariant]:
+    """Returns Figure 13's four models."""
+    return {
+        told: TripletVariant(recipe=name, shift="systematic", crop="multi")
+        for told, name in _SEEDED.items()
+    }
+
+
+def wanted(
+    tables: Iterable[int], figures: Iterable[int], sweeps: Mapping[int, tuple[float, ...]]
+) -> Iterator[TripletVariant]:
+    """Yields every variant that tables and figures need; some may come more than once."""
+    for table in tables:
+        yield from table_variants(table).values()
+    for figure in figures:
+        swept = 7 if figure == 8 else figure  # Figure 8 shows the models of Figure 7
+        if swept in sweeps:
+            yield from (sweep_variant(swept, value) for value in sweeps[swept])
+        else:
+            yield from seed_variants().values()
+
+
+# --------------------------------------------------------------------------- budgets and settings
 
 BudgetName = Literal["smoke", "reduced", "full"]
 
@@ -101,12 +273,12 @@ BUDGETS: Mapping[str, TripletBudget] = MappingProxyType(
         ),
     }
 )
-
-
 _ENCODERS = ("clip", "groupvit", "resnet18", "resnet50", "slots")
+_Count = Annotated[int, whole(1_000_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class TripletSettings:
     """Trains the recognition models of Causal Triplet's tables and compares with the paper.
 
@@ -124,19 +296,19 @@ class TripletSettings:
         --device cuda --time-limit 540
     """
 
-    table: tuple[int, ...] = (2,)
+    table: tuple[Annotated[int, one_of(TITLES)], ...] = (2,)
     """2: regularisers on crops. 3: object-centric encoders on scenes. 4: pretrained encoders."""
-    figures: tuple[int, ...] = ()
+    figures: tuple[Annotated[int, named("figure", one_of(FIGURES))], ...] = ()
     """Sweeps and pictures to make too: 6, 7, 8, 10, 13. They train more models."""
     budget: BudgetName = "reduced"
     """full: the published sizes, for a GPU. reduced: 64 px, 15 epochs, 3 seeds. smoke: tiny."""
     source: Source = "code"
     """Hyper-parameters as in the authors' code, or as in the paper."""
-    seeds: int | None = None
+    seeds: _Count | None = None
     """Seeds 1 to N, if not the budget's."""
-    models: tuple[str, ...] = ()
+    models: tuple[Annotated[str, named("model", one_of(RECIPES))], ...] = ()
     """Some of the recipes (vanilla, icm, sms, ...); all that is needed by default."""
-    shifts: tuple[str, ...] = ()
+    shifts: tuple[Annotated[str, named("shift", one_of(SHIFTS))], ...] = ()
     """Table 2: compositional, systematic; both by default."""
     data: tuple[Path, ...] = ()
     """Where the pairs are: .npz files (one per crop), folders of `interverse collect`, or the
@@ -156,9 +328,9 @@ class TripletSettings:
     """Also answers without looking, pictures cut to what changed, and the oracle mask."""
     test_houses: float = 0.0
     """Share of the houses whose pairs are for testing alone; at 0 houses are shared."""
-    size: int | None = None
+    size: _Count | None = None
     """Edge of the pictures in pixels, if not the budget's; .npz files have their own."""
-    epochs: int | None = None
+    epochs: _Count | None = None
     """Epochs of every model, if not the budget's."""
     analysis: bool = True
     """Also measure what each representation of a table holds (a few seconds a model)."""
@@ -172,14 +344,6 @@ class TripletSettings:
     """Folder for results."""
 
     def __post_init__(self) -> None:
-        for given, kind, names in (
-            (self.table, "table", TITLES),
-            (self.figures, "figure", FIGURES),
-            (self.models, "model", RECIPES),
-            (self.shifts, "shift", SHIFTS),
-        ):
-            for name in given:
-                check_name(kind, name, names)
         if len(self.epic) not in (0, 2):
             raise InvalidValueError(
                 explain(
@@ -188,10 +352,6 @@ class TripletSettings:
                 )
             )
         check_device(self.device)
-        for name in ("seeds", "size", "epochs"):
-            value = getattr(self, name)
-            if value is not None:
-                check_whole(value, name, 1_000_000)
         if not self.variants():
             raise InvalidValueError(
                 explain(f"models {self.models} are in no table or figure asked for")
@@ -203,14 +363,19 @@ class TripletSettings:
 
     def sizes(self) -> TripletBudget:
         """Returns the budget in force."""
-        found = BUDGETS[self.budget]
-        if self.size is not None:
-            found = replace(found, size=self.size)
-        if self.seeds is not None:
-            found = replace(found, seeds=self.seeds)
-        if self.epochs is not None:
-            found = replace(found, epochs=self.epochs, frozen_epochs=self.epochs)
-        return found
+        given = {"size": self.size, "seeds": self.seeds}
+        given |= {"epochs": self.epochs, "frozen_epochs": self.epochs}
+        told: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        return replace(BUDGETS[self.budget], **told)
+
+    @property
+    def every_seed(self) -> range:
+        """The seeds of every model."""
+        return range(1, self.sizes().seeds + 1)
+
+    def records(self, variant: TripletVariant) -> list[dict[str, Any]]:
+        """Returns the records on disk of a variant, by seed."""
+        return rows_on_disk(self.out, variant.name, self.every_seed)
 
     @property
     def precision_used(self) -> Precision:
@@ -237,33 +402,33 @@ class TripletSettings:
         asked = [*wanted(self.table, self.figures, self.sizes().sweeps)]
         if self.baselines:
             asked += [v for table in self.table for v in baseline_variants(table).values()]
-        found = {v.name: v for v in asked}
         return tuple(
             variant
-            for variant in found.values()
+            for variant in {variant.name: variant for variant in asked}.values()
             if variant.recipe in (self.models or RECIPES)
             and variant.shift in (self.shifts or SHIFTS)
         )
 
     def answers(self) -> tuple[tuple[str, str], ...]:
         """Returns the crop and shift of every baseline that answers without looking."""
-        tables = [table for table in self.table if self.baselines and table != 4]
-        wanted_shifts = self.shifts or tuple(SHIFTS)
-        return tuple(
-            dict.fromkeys(
-                (variant.crop, variant.shift)
-                for table in tables
-                for variant in baseline_variants(table).values()
-                if variant.shift in wanted_shifts
-            )
-        )
+        tables = self.table if self.baselines else ()
+        beside = (v for table in tables for v in baseline_variants(table).values())
+        places = ((v.crop, v.shift) for v in beside if v.shift in (self.shifts or SHIFTS))
+        return tuple(dict.fromkeys(places))
 
     def model(self, variant: TripletVariant) -> PairModelConfig:
         """Returns a variant's model at this budget; slots still lack their weights."""
-        sizes = self.sizes()
+        sizes, model = self.sizes(), self._recipe(variant).model
         weights = {} if sizes.tiny else self.encoder_weights()
-        model = self._recipe(variant).model
-        return with_encoder(model, weights=weights, tiny=sizes.tiny, resolution=sizes.resolution)
+        encoder = replace(
+            model.encoder,
+            weights=weights.get(model.encoder.name),
+            scale="tiny" if sizes.tiny else "full",
+            resolution=sizes.resolution,
+        )
+        if sizes.tiny and encoder.name == "slots":
+            encoder = replace(encoder, slots=4, iterations=2)
+        return replace(model, encoder=encoder)
 
     def fit(self, variant: TripletVariant) -> PairFit:
         """Returns how a variant trains at this budget."""
@@ -287,3 +452,8 @@ class TripletSettings:
         encoder, frozen = replace(found.model.encoder, name=name), self.encoder != "lite0-tuned"
         model = replace(found.model, encoder=encoder, frozen=frozen)
         return Recipe(model=model, fit=recipe("lite0", self.source).fit if frozen else found.fit)
+
+
+def scores(found: Sequence[Mapping[str, Any]], rule: str, name: str) -> dict[str, float]:
+    """Returns the accuracy of records by seed under a rule; name is test_id or test_ood."""
+    return {str(record["seed"]): record["selection"][rule][name] for record in found}
