@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.pages import numbers, replay_remark
-from interverse.benchmarks.causalmbrl.published import TABLES, printed
+from interverse.benchmarks.causalmbrl.compare import by_world, numbers, replay_remark
+from interverse.benchmarks.causalmbrl.settings import TABLES, printed
 from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
 from interverse.core.rng import generator
-from interverse.fit.materials import GraphTrials, Materials
+from interverse.fit.materials import Materials
 from interverse.fit.scores import ceiling
 from interverse.fit.settings import Budget, budget
 from interverse.fit.work import Record, run_stamp
@@ -191,8 +191,7 @@ def table_sections(folder: Path) -> Iterator[Section]:
         elif not content["comparable"]:
             less = f", {_epochs(content)}"
         own = [c for c in content["cells"] if c["metric"] == metric]
-        for world in dict.fromkeys(cell["world"] for cell in own):
-            cells = [cell for cell in own if cell["world"] == world]
+        for world, cells in by_world(own).items():
             runs = [len(cell["seeds"]) for cell in cells if cell["loss"] != "Baseline"]
             told = f"Runs a row: {min(runs)} to {max(runs)}" if runs else "Baselines alone"
             judged = [cell["differs"] for cell in cells if cell["differs"] is not None]
@@ -250,19 +249,19 @@ def over_options(rows: Sequence[ResultRow], yardsticks: Path) -> list[Score]:
 
 def dynamics(folder: Path) -> list[Score]:
     """Returns the stored rows of the causal-dynamics track."""
-    rows = [(path, read_json(path)) for path in sorted(folder.glob("*.json"))]
-    order = {id(row): _dynamics_name(row["task"]) for _, row in rows}
+    rows = []
+    for path in sorted(folder.glob("*.json")):
+        row = read_json(path)
+        task = row["task"]
+        kind = ", pictures" * task.get("pixels", False) + ", switched" * task.get("switched", False)
+        where = f"{task['graph']}, {task['objects']:2d} objects{kind}"
+        rows.append((where, path.stem, row["scores"]))
     return [
-        Score(where=order[id(row)], who=who, what=what, value=own.get(field, np.nan), run=path.stem)
-        for path, row in sorted(rows, key=lambda pair: order[id(pair[1])])
-        for who, own in row["scores"].items()
+        Score(where=where, who=who, what=what, value=own.get(field, np.nan), run=run)
+        for where, run, scores in sorted(rows, key=lambda row: row[0])
+        for who, own in scores.items()
         for what, field in _DYNAMICS.items()
     ]
-
-
-def _dynamics_name(task: Mapping[str, Any]) -> str:
-    kind = ", pictures" * task.get("pixels", False) + ", switched" * task.get("switched", False)
-    return f"{task['graph']}, {task['objects']:2d} objects{kind}"
 
 
 def ignoring(rows: Sequence[ResultRow], yardsticks: Path) -> tuple[int, int, int]:
@@ -477,7 +476,7 @@ def correlation(pairs: NDArray[np.float64], models: Sequence[str]) -> Correlatio
     if len(pairs) >= FEWEST and _varies(pairs):
         across = float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0])
     if not math.isnan(across) and repeated >= FEWEST:
-        within, chance = _within([_centred(pairs[rows]) for rows in groups])
+        within, chance = _within([pairs[rows] for rows in groups])
     return Correlation(
         across=across, within=within, chance=chance, runs=len(pairs), repeated=repeated
     )
@@ -488,21 +487,17 @@ def _varies(pairs: NDArray[np.float64]) -> bool:
     return bool((np.ptp(pairs, axis=0) > 0).all())
 
 
-def _centred(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the ranks of one model's runs, from -1/2 to 1/2 about."""
-    return stats.rankdata(pairs, axis=0) / (len(pairs) + 1) - 0.5
-
-
 def _within(groups: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
-    """Returns the correlation of (runs, 2) ranks in all groups together, and its p-value."""
-    every = np.concatenate(groups)
+    """Returns the correlation of runs' ranks among those of their model, and its p-value."""
+    ranks = [stats.rankdata(pairs, axis=0) / (len(pairs) + 1) - 0.5 for pairs in groups]
+    every = np.concatenate(ranks)
     scale = float(np.sqrt((every**2).sum(axis=0).prod()))
     found = float((every[:, 0] * every[:, 1]).sum())
     rng = generator(seed=0, name="results/correlation")
     drawn: Any = np.zeros(_SHUFFLES)
-    for ranks in groups:
-        shuffled = rng.permuted(np.tile(ranks[:, 1], (_SHUFFLES, 1)), axis=1)
-        drawn += shuffled @ ranks[:, 0]
+    for one in ranks:
+        shuffled = rng.permuted(np.tile(one[:, 1], (_SHUFFLES, 1)), axis=1)
+        drawn += shuffled @ one[:, 0]
     extreme = int((np.abs(drawn) >= abs(found) - 1e-12).sum())
     return found / scale, (extreme + 1) / (_SHUFFLES + 1)
 
@@ -523,17 +518,20 @@ def write_yardsticks(
         record.made_by_run(run_stamp(command, "cpu"))
         with TemporaryDirectory() as data:
             made = Materials(world, sizes, device="cpu", folder=Path(data), options=options)
-            record.note("scores", _scores(made))
+            graph, every = made.graph, np.ones_like(made.graph.truth.total)
+            # An answer that has every edge, equally strong.
+            found = replace(graph.truth, total=every, direct=every)
+            graph_of_all = score_effects(
+                graph.trials.graph, truth=graph.truth, found=found, one_step=graph.one_step
+            )
+            scores = {
+                "unchanged": made.unchanged,
+                "graph": ceiling(graph),
+                "all_edges": asdict(graph_of_all),
+                "counterfactual": made.counterfactual_ceilings,
+            }
+            record.note("scores", scores)
     return record.content["scores"]
-
-
-def _scores(materials: Materials) -> dict[str, Any]:
-    return {
-        "unchanged": materials.unchanged,
-        "graph": ceiling(materials.graph),
-        "all_edges": _all_edges(materials.graph),
-        "counterfactual": materials.counterfactual_ceilings,
-    }
 
 
 def yardstick_file(
@@ -565,15 +563,6 @@ def graph_values(scores: Mapping[str, Any]) -> dict[str, float]:
     """Returns what the page shows of a graph's scores, by short names."""
     fixed, precision = scores["fixed"], scores["edges"]["average_precision"]
     return {"graph AP": precision, "graph F1": fixed["f1"], "graph SHD": fixed["shd"]}
-
-
-def _all_edges(graph: GraphTrials) -> dict[str, Any]:
-    """Returns the scores of an answer that has every edge, equally strong."""
-    every = np.ones_like(graph.truth.total)
-    found = replace(graph.truth, total=every, direct=every)
-    return asdict(
-        score_effects(graph.trials.graph, truth=graph.truth, found=found, one_step=graph.one_step)
-    )
 
 
 def main(arguments: Iterable[str]) -> int:

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.compare import compare, welch
+from interverse.benchmarks.causalmbrl.compare import (
+    compare,
+    difference_interval,
+    numbers,
+    write_pages,
+)
 from interverse.benchmarks.causalmbrl.figures import Point, correlation, draw, points
-from interverse.benchmarks.causalmbrl.pages import numbers, write_pages
-from interverse.benchmarks.causalmbrl.rows import MbrlRow, row_file
-from interverse.benchmarks.causalmbrl.settings import Settings
+from interverse.benchmarks.causalmbrl.settings import MbrlRow, Settings
+from interverse.benchmarks.driver import row_file
 from interverse.benchmarks.tidy import Score, pivot
 from interverse.fit.work import Record, run_stamp
 
@@ -148,7 +152,7 @@ def test_a_correlation_needs_ten_seeds_that_differ():
 def test_welch_is_scipys_test_for_the_same_numbers():
     """Three printed seeds with a population deviation d are those of a sample d * sqrt(3 / 2)."""
     ours = [90.0, 94.0, 97.0, 91.0]
-    low, high = welch(ours, 85.0, 4.0)
+    low, high = difference_interval(ours, 85.0, 4.0)
     found = stats.ttest_ind_from_stats(
         np.mean(ours), np.std(ours, ddof=1), 4, 85.0, 4.0 * math.sqrt(1.5), 3, equal_var=False
     )
@@ -158,7 +162,7 @@ def test_welch_is_scipys_test_for_the_same_numbers():
     if freedom is not None:
         assert reach == pytest.approx(stats.t.ppf(0.975, freedom) * error)
     assert (low > 0) == (found.pvalue < 0.05)
-    assert welch([1.0], 2.0, 1.0) is None
+    assert difference_interval([1.0], 2.0, 1.0) is None
 
 
 def test_the_root_of_a_variance_is_never_taken_in_silence(settings, tmp_path):

@@ -6,32 +6,29 @@ import math
 
 import pytest
 
-from interverse.benchmarks.causalmbrl.published import TABLES, printed, table
-from interverse.benchmarks.causalmbrl.settings import Settings
+from interverse.benchmarks.causalmbrl.settings import TABLES, Settings, deviation, printed
 from interverse.core.errors import InvalidValueError, UnknownNameError
 
 
 def test_every_number_of_the_sixteen_tables_is_there():
     assert sum(len(printed(number)) for number in TABLES) == 1404
-    assert all(entry.world in TABLES[n].worlds for n in TABLES for entry in printed(n))
+    assert all(entry["world"] in TABLES[n][1] for n in TABLES for entry in printed(n))
 
 
 def test_a_printed_spread_is_a_deviation_but_for_chemistry_where_it_is_a_variance():
-    for entry in printed(3):
-        assert entry.deviation == entry.plus_minus
+    assert all(deviation(3, entry) == entry.spread for entry in printed(3))
     for number in (17, 18):
         for entry in printed(number):
-            if entry.plus_minus is not None:
-                assert entry.deviation == pytest.approx(math.sqrt(entry.plus_minus))
+            if entry.spread is not None:
+                assert deviation(number, entry) == pytest.approx(math.sqrt(entry.spread))
 
 
 def test_read_as_deviations_a_chemistry_spread_would_be_impossible():
     # Three non-negative numbers of mean m have a population deviation of at most m * sqrt(2).
-    impossible = [
-        e for e in printed(17) if e.metric == "MRR" and e.plus_minus > e.mean * math.sqrt(2)
-    ]
+    mrr = [e for e in printed(17) if e["metric"] == "MRR"]
+    impossible = [e for e in mrr if e.spread > e.value * math.sqrt(2)]
     assert impossible
-    assert all(e.deviation <= e.mean * math.sqrt(2) for e in impossible)
+    assert all(deviation(17, e) <= e.value * math.sqrt(2) for e in impossible)
 
 
 def test_tables_share_the_models_of_their_world():
@@ -68,4 +65,4 @@ def test_what_cannot_be_had_is_refused(wrong, error, told):
 
 def test_an_unknown_table_names_the_known_ones():
     with pytest.raises(UnknownNameError, match="18"):
-        table(19)
+        printed(19)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.published import FIGURES
+from interverse.benchmarks.causalmbrl.settings import FIGURES
 from interverse.reports.sections import Say, plot_style
 
 _LEAST_SEEDS = 10  # below, a correlation says nothing
@@ -95,13 +95,24 @@ def draw(found: Sequence[Point]) -> Any:
     """Returns the figure: a panel per pair of scores, a mark per model, smaller for more steps."""
     from interverse.reports.plots import style
 
+    # The model's colour, the marker of the loss (and world).
+    words = [point.label.split(" ", 1) for point in found]
+    models, kinds = (sorted({pair[i] for pair in words}) for i in (0, 1))
+    looks = [
+        {
+            "color": style.look(models.index(model)).color,
+            "marker": style.look(kinds.index(kind)).marker,
+        }
+        for model, kind in words
+    ]
+
     @style.styled
     def drawn() -> Any:
         figure = style.new_figure(3.8)
         axes = figure.subplots(1, len(_PANELS))
         for panel, (x, y, x_title, y_title) in zip(axes, _PANELS, strict=True):
             listed: set[str] = set()
-            for point, look in zip(found, _looks(found), strict=True):
+            for point, look in zip(found, looks, strict=True):
                 panel.scatter(
                     getattr(point, x),
                     getattr(point, y),
@@ -110,7 +121,13 @@ def draw(found: Sequence[Point]) -> Any:
                     **look,
                 )
                 listed.add(point.label)
-            panel.set_title(_correlated(found, x, y), fontsize=8.5, fontweight="normal")
+            each = [correlation(found, x, y, steps) for steps in (1, 5, 10)]
+            most = max(count for _, count in each)
+            told = f"{most} seeds: no correlation is given"
+            if not all(np.isnan(value) for value, _ in each):
+                values = ("-" if np.isnan(value) else f"{value:.2f}" for value, _ in each)
+                told = f"rank correlation {', '.join(values)} over {most} seeds"
+            panel.set_title(told, fontsize=8.5, fontweight="normal")
             panel.set_xlabel(x_title)
             panel.set_ylabel(y_title)
         figure.supxlabel("one mark per seed; 1, 5, 10 steps from large to small", fontsize=8.5)
@@ -118,27 +135,3 @@ def draw(found: Sequence[Point]) -> Any:
         return figure
 
     return drawn()
-
-
-def _correlated(found: Sequence[Point], x: str, y: str) -> str:
-    """Returns the correlations at each horizon in words, or that there are too few seeds."""
-    each = [correlation(found, x, y, steps) for steps in (1, 5, 10)]
-    if all(np.isnan(value) for value, _ in each):
-        return f"{max(count for _, count in each)} seeds: no correlation is given"
-    shown = ", ".join("-" if np.isnan(value) else f"{value:.2f}" for value, _ in each)
-    return f"rank correlation {shown} over {max(count for _, count in each)} seeds"
-
-
-def _looks(found: Sequence[Point]) -> list[dict[str, str]]:
-    """Returns colour and marker of each point: the model's colour, the loss's (graph's) marker."""
-    from interverse.reports.plots import style
-
-    words = [point.label.split(" ", 1) for point in found]
-    models, kinds = (sorted({pair[i] for pair in words}) for i in (0, 1))
-    return [
-        {
-            "color": style.look(models.index(model)).color,
-            "marker": style.look(kinds.index(kind)).marker,
-        }
-        for model, kind in words
-    ]

@@ -20,13 +20,14 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.published import TABLES, printed
+from interverse.benchmarks.causalmbrl.settings import TABLES, deviation, printed
+from interverse.benchmarks.comparison import LEVEL, p_value, reach, verdict, welch
 from interverse.core.files.atomic import write_json
 from interverse.metrics.comparison import holm
 from interverse.models.checkpoint import read_json
 from interverse.reports.sections import Grid, Section, write_summary
 
-LEVEL, POWER = 0.05, 0.8
+POWER = 0.8
 _SEEDS = 3  # behind every printed number
 _LEAST = 3  # runs a side, for a verdict
 _THREE = ("blocks/observed-3-v1", "blocks/unobserved-3-v1", "blocks/fixed_unobserved-3-v1")
@@ -127,27 +128,16 @@ def difference(above: Runs, below: Runs) -> Difference:
     >>> round(difference(Runs(2.0, 1.0, 10), Runs(1.0, 1.0, 10)).p, 3)
     0.038
     """
-    gap = above.mean - below.mean
-    parts = [one.deviation**2 / one.seeds for one in (above, below)]
-    spread = sum(parts)
-    if spread == 0:
+    gap, pair = above.mean - below.mean, (above, below)
+    if above.deviation == below.deviation == 0:
         return Difference(gap, gap, gap, 1.0 if gap == 0 else 0.0, None)
-    freedom = spread**2 / sum(
-        part**2 / (one.seeds - 1) for part, one in zip(parts, (above, below), strict=True)
-    )
-    error = math.sqrt(spread)
-    half = float(stats.t.ppf(1 - LEVEL / 2, freedom)) * error
-    p = float(2 * stats.t.sf(abs(gap) / error, freedom))
-    return Difference(gap, gap - half, gap + half, p, _needed(gap, above, below))
-
-
-def _needed(gap: float, above: Runs, below: Runs) -> int | None:
-    """Returns the seeds a side at which so large a difference is found four times of five."""
-    if gap == 0:
-        return None
-    reach = stats.norm.ppf(1 - LEVEL / 2) + stats.norm.ppf(POWER)
-    variance = above.deviation**2 + below.deviation**2
-    return max(_LEAST, math.ceil(float(reach**2 * variance / gap**2)) + 1)
+    error, freedom = welch(*((s.deviation**2 / s.seeds, s.seeds - 1) for s in pair))
+    half, needed = reach(error, freedom), None
+    if gap:  # with so many seeds a side so large a difference is found four times of five
+        quantiles = stats.norm.ppf(1 - LEVEL / 2) + stats.norm.ppf(POWER)
+        variance = above.deviation**2 + below.deviation**2
+        needed = max(_LEAST, math.ceil(float(quantiles**2 * variance / gap**2)) + 1)
+    return Difference(gap, gap - half, gap + half, p_value(gap, error, freedom), needed)
 
 
 def findings(folder: Path) -> list[dict[str, Any]]:
@@ -201,7 +191,7 @@ def _alike(above: Mapping[str, Runs], below: Mapping[str, Runs]) -> tuple[Runs, 
 
 
 def _told(found: Difference, p: float) -> dict[str, Any]:
-    word = "open" if p >= LEVEL else "confirmed" if found.value > 0 else "contradicted"
+    word = verdict(found.value, p)
     told = {"verdict": word, "difference": found.value, "low": found.low, "high": found.high}
     told |= {"p": p}
     return told | ({"seeds_needed": found.needed} if word == "open" else {})
@@ -212,13 +202,14 @@ def _printed_runs() -> dict[tuple[Any, ...], dict[str, Runs]]:
     metrics = {"ranking": ("H@1", "H@1"), "zero_shot": ("H@1", "zero-shot H@1")}
     metrics["planning"] = ("Success", "success")
     out = {}
-    for number, about in TABLES.items():
-        metric, what = metrics[about.kind]
+    for number, (kind, _) in TABLES.items():
+        metric, what = metrics[kind]
         for one in printed(number):
-            if one.metric == metric and one.deviation is not None:
-                deviation = one.deviation * math.sqrt(_SEEDS / (_SEEDS - 1))
-                key = (what, one.steps, one.world, one.model, one.loss)
-                out[key] = {"printed": Runs(one.mean, deviation, _SEEDS)}
+            spread = deviation(number, one)
+            if one["metric"] == metric and spread is not None:
+                key = (what, int(one["steps"]), one["world"], one["model"], one["loss"])
+                sample = spread * math.sqrt(_SEEDS / (_SEEDS - 1))
+                out[key] = {"printed": Runs(one.value, sample, _SEEDS)}
     return out
 
 
