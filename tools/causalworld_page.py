@@ -11,10 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from interverse.benchmarks.causalworld.answer import answer
-from interverse.benchmarks.causalworld.figures import draw_bars_of
-from interverse.benchmarks.causalworld.pages import summary, unlike
-from interverse.benchmarks.causalworld.records import by_curriculum, by_task, stored_records
+from interverse.benchmarks.causalworld.pages import draw_bars_of, summary, unlike
+from interverse.benchmarks.causalworld.scores import answer, by_curriculum, by_task, stored_records
 from interverse.benchmarks.tidy import with_table
 from interverse.reports.attribution import INTERVAL_METHOD, Attribution
 from interverse.reports.plots.style import save

@@ -20,27 +20,23 @@ pytest.importorskip("torch")
 from interverse.agents.batch.train import DeviceTrain
 from interverse.agents.policies import TRAINED, trained_policy
 from interverse.benchmarks.causalworld import run
-from interverse.benchmarks.causalworld.answer import (
+from interverse.benchmarks.causalworld.pages import _curves, summary, unlike
+from interverse.benchmarks.causalworld.run import play_released, released_page, reproduce
+from interverse.benchmarks.causalworld.scores import (
     ONE_START,
     Mean,
+    baseline_means,
+    by_curriculum,
+    by_task,
     differences,
     gain,
     half_width,
     joined,
-    sampled,
-)
-from interverse.benchmarks.causalworld.figures import _curves
-from interverse.benchmarks.causalworld.pages import summary, unlike
-from interverse.benchmarks.causalworld.records import (
-    baseline_means,
-    by_curriculum,
-    by_task,
     kept_mean,
     released_scores,
+    sampled,
     stored_records,
 )
-from interverse.benchmarks.causalworld.released import play_released, released_page
-from interverse.benchmarks.causalworld.run import reproduce
 from interverse.benchmarks.causalworld.settings import (
     CURRICULA,
     FIGURE_TASKS,
@@ -496,7 +492,7 @@ def test_released_policies_stand_beside_the_originals_numbers(tmp_path, monkeypa
     second_version(zips / "other.zip", seen=20)
     number = hashlib.sha256((zips / "theirs.zip").read_bytes()).hexdigest()
     monkeypatch.setitem(known.RELEASED, number, known.Released("pushing", 1))
-    monkeypatch.setattr("interverse.benchmarks.causalworld.released._PROTOCOLS", "P0")
+    monkeypatch.setattr("interverse.benchmarks.causalworld.run._PROTOCOLS", "P0")
     (made,) = play_released([zips], tmp_path / "out", episodes=1)
     assert made["policy"] == "theirs"
     assert len(made["scores"]["P0"]) == 1

@@ -1,37 +1,40 @@
-"""The summary of CausalWorld runs: which curriculum does best where, and a table of every task."""
+"""Pages of CausalWorld runs: which curriculum does best where, tables and figures of every task."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from interverse.benchmarks.causalworld.answer import (
+from interverse.benchmarks.causalworld.scores import (
     HOW_TO_READ,
     ONE_START,
-    Mean,
-    answer,
-    gain,
-    half_width,
-    verdicts,
-)
-from interverse.benchmarks.causalworld.figures import draw_task
-from interverse.benchmarks.causalworld.records import (
     RELEASED_EPISODES,
+    SCORE,
+    Mean,
     Record,
+    answer,
     baseline_means,
     by_curriculum,
     by_task,
     cpu_means,
+    gain,
+    half_width,
     kept_mean,
     moved_mean,
     released_scores,
     run_means,
     scores_by_protocol,
+    verdicts,
 )
+from interverse.benchmarks.tidy import markdown
+from interverse.results import Results
+from interverse.results.text import Estimate
 
+_FEW = 8  # points of a curve that are marked
 _USUAL = {
     "worlds": 8192,
     "brief": 0.75,
@@ -81,32 +84,43 @@ def summary(records: Sequence[Record]) -> str:
 
 
 def _table(task: str, records: Sequence[Record]) -> list[str]:
-    """Returns the lines of a task's table: a row per curriculum, and one of the original's."""
-    protocols = list(scores_by_protocol(records))
-    lines = [
-        "| curriculum | " + " | ".join(protocols) + " |",
-        "|---" * (len(protocols) + 1) + "|",
-    ]
-    rows = _trained(records)
+    """Returns the lines of a task's table: a row per curriculum, and those that are beside."""
+    protocols, rows = list(scores_by_protocol(records)), _trained(records)
     for record in (record for record in records if "cpu_engine" in record):
-        rows[_cpu_title(record)] = cpu_means(record)
-        if "moved" in record["cpu_engine"]:
-            rows[_moved_title(record)] = {ONE_START: moved_mean(record)}
-    lines += _rows(rows, protocols)
-    for (name, number), scores in released_scores().items():
-        if name == task:
-            title = f"{number}, released by the original"
-            lines.append(f"| {title} | " + " | ".join(_plain(scores, protocols)) + " |")
+        played = record["cpu_engine"]
+        name, counts = record.get("variant", f"seed {record['seed']}"), played["episodes"]
+        of = f"{record['curriculum']}, {name} on the CPU engine, {played['contact']} contacts"
+        each = {ONE_START: 0, "": counts} if isinstance(counts, int) else counts
+        told = {count for protocol, count in each.items() if protocol != ONE_START}
+        episodes = " to ".join(str(n) for n in sorted({min(told), max(told)}))
+        rows[f"{of}, {episodes} episodes"] = cpu_means(record)
+        if moved := played.get("moved"):
+            shift = f"its block moved by up to {moved['by_m']:g} m, {moved['episodes']} episodes"
+            rows[f"{of}, not P0 itself: {shift}"] = {ONE_START: moved_mean(record)}
     untrained = {f"none: {title}": means for title, means in baseline_means(task).items()}
-    return lines + _rows(untrained, protocols)
-
-
-def _rows(means: Mapping[str, Mapping[str, Mean]], protocols: Sequence[str]) -> list[str]:
-    """Returns lines of a table, a row for each title."""
-    return [
-        f"| {title} | " + " | ".join(_cell(row[p]) if p in row else "" for p in protocols) + " |"
-        for title, row in means.items()
+    theirs = [
+        [
+            f"{number}, released by the original",
+            *(f"{s[p]:.2f}" if p in s else "" for p in protocols),
+        ]
+        for (name, number), s in released_scores().items()
+        if name == task
     ]
+    grid = [["curriculum", *protocols], *_rows(rows, protocols), *theirs]
+    return markdown([*grid, *_rows(untrained, protocols)]).splitlines()
+
+
+def _rows(means: Mapping[str, Mapping[str, Mean]], protocols: Sequence[str]) -> list[list[str]]:
+    """Returns rows of a table, one for each title: means with their 95% intervals, if any."""
+    rows = []
+    for title, row in means.items():
+        cells = []
+        for mean in (row.get(protocol) for protocol in protocols):
+            half = np.nan if mean is None else half_width(mean)
+            shown = "" if np.isnan(half) else f" ± {half:.2f}"
+            cells.append("" if mean is None else f"{mean.value:.2f}{shown}")
+        rows.append([title, *cells])
+    return rows
 
 
 def _trained(records: Sequence[Record]) -> dict[str, Mapping[str, Mean]]:
@@ -139,56 +153,27 @@ def _told(theirs: Mapping[str, Mean], records: Sequence[Record]) -> str:
     return "; ".join([*told["below"], *told["above"]]) or "none"
 
 
-def _cpu_title(record: Record) -> str:
-    """Returns the title of a row: whose policy, which contacts, how many episodes."""
-    played = record["cpu_engine"]
-    counts = played["episodes"]
-    told = {counts} if isinstance(counts, int) else {n for p, n in counts.items() if p != ONE_START}
-    episodes = " to ".join(str(n) for n in sorted({min(told), max(told)}))
-    return f"{_on_cpu(record)}, {episodes} episodes"
-
-
-def _moved_title(record: Record) -> str:
-    """Returns the title of a row that is not of P0 itself."""
-    moved = record["cpu_engine"]["moved"]
-    return (
-        f"{_on_cpu(record)}, not P0 itself: its block moved by up to {moved['by_m']:g} m, "
-        f"{moved['episodes']} episodes"
-    )
-
-
-def _on_cpu(record: Record) -> str:
-    name = record.get("variant", f"seed {record['seed']}")
-    contact = record["cpu_engine"]["contact"]
-    return f"{record['curriculum']}, {name} on the CPU engine, {contact} contacts"
-
-
-def _plain(scores: Mapping[str, float], protocols: Sequence[str]) -> list[str]:
-    return [f"{scores[p]:.2f}" if p in scores else "" for p in protocols]
-
-
 def _runs(records: Sequence[Record]) -> list[str]:
-    """Returns a table of the runs, and the engines and contacts of training and tests."""
+    """Returns a table of the runs, the engines and contacts of training and tests, and cautions."""
     engines = sorted(
         f"{engine} with {contact} contacts"
         for engine, contact in {
             (r.get("engine", "unnamed engine"), r.get("contact", "unnamed")) for r in records
         }
     )
-    names = ("curriculum", "seed", "steps", "planned", "starts", "learned with", "commit")
-    lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
+    grid = [["curriculum", "seed", "steps", "planned", "starts", "learned with", "commit"]]
     for r in records:
+        steps = f"{r['steps']:,}" if "steps" in r else "unknown"
+        if "steps" not in r and r["curve"]:  # its curve has most of them
+            steps = f"{r['curve'][-1]['steps']:,} or more"
         planned = f"{r['planned_steps']:,}" if "planned_steps" in r else ""
-        learned = (_steps(r), planned, r.get("starts", ""), _settings(r), r.get("commit", "")[:7])
-        cells = (r["curriculum"], r["seed"], *learned)
-        lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
-    lines += ["", f"Physics of training and tests: {', '.join(engines)}."]
-    return [*lines, *_cautions(records)]
-
-
-def _cautions(records: Sequence[Record]) -> list[str]:
-    """Returns what is wrong with some runs, and with which."""
-    lines = []
+        learned = (steps, planned, r.get("starts", ""), _settings(r), r.get("commit", "")[:7])
+        grid.append([str(cell) for cell in (r["curriculum"], r["seed"], *learned)])
+    lines = [
+        *markdown(grid).splitlines(),
+        "",
+        f"Physics of training and tests: {', '.join(engines)}.",
+    ]
     for text in dict.fromkeys(r["caution"] for r in records if "caution" in r):
         of = [
             f"{r['curriculum']} (seed {r['seed']}, {r.get('commit', '')[:7]})"
@@ -234,14 +219,88 @@ def _range(lengths: Sequence[int], unit: str) -> str:
     return f"{least / 1e6:.0f} to {most / 1e6:.0f} {unit}" if most > 1.1 * least else ""
 
 
-def _steps(record: Record) -> str:
-    """Returns the steps of a run; where none are kept, its curve has most of them."""
-    if "steps" in record:
-        return f"{record['steps']:,}"
-    return f"{record['curve'][-1]['steps']:,} or more" if record["curve"] else "unknown"
+def draw_task(out: Path, task: str, records: Sequence[Record]) -> None:
+    """Draws the curves of a task's runs, and the scores of the tables as a radar and as bars."""
+    from interverse.reports.plots.radar import radar
+    from interverse.reports.plots.style import save
+
+    save(_curves(records), out / f"{task}_curves.png")
+    scores = {n: found for n, found in by_curriculum(records).items() if found}
+    if not scores:
+        return
+    parts = []
+    for number, found in scores.items():
+        row = {"task": f"trifinger/{task}-v1", "seed": 0, "episode": 0, "refused": False}
+        rows = [{**row, "protocol": p, SCORE: mean.value} for p, mean in found.items()]
+        parts.append(Results.from_rows(rows, {}).named(f"curriculum {number}"))
+    save(radar(Results.concat(parts)), out / f"{task}_radar.png")
+    save(draw_bars_of(task, scores), out / f"{task}_bars.png")
 
 
-def _cell(mean: Mean) -> str:
-    """Returns a mean with its 95% interval, if it has one."""
-    half = half_width(mean)
-    return f"{mean.value:.2f}" + ("" if np.isnan(half) else f" ± {half:.2f}")
+def draw_bars_of(task: str, scores: Mapping[int, Mapping[str, Mean]]) -> Any:
+    """Returns the figure of means and intervals by curriculum, the released policies as dots."""
+    from interverse.reports.plots import style
+    from interverse.reports.plots.bars import draw_bars
+
+    names = {name for found in scores.values() for name in found}
+    protocols = sorted(names, key=lambda name: (len(name), name))
+    cells = {
+        f"curriculum {n}": [_estimate(found.get(name)) for name in protocols]
+        for n, found in scores.items()
+    }
+    released = {k: v for k, v in released_scores().items() if k[0] == task}
+
+    @style.styled
+    def drawn() -> Any:
+        figure = style.new_figure(3.2)
+        axes = figure.subplots()
+        draw_bars(axes, cells, protocols, SCORE)
+        for (_, number), found in released.items():
+            shown = [found.get(name, np.nan) for name in protocols]
+            label = f"curriculum {number}, released by the original"
+            axes.plot(range(len(shown)), shown, "D", color=style.INK, markersize=4, label=label)
+        axes.set_title(task)
+        style.legend_above(figure, axes, len(cells) + len(released))
+        return figure
+
+    return drawn()
+
+
+def _estimate(mean: Mean | None) -> Estimate:
+    if mean is None:
+        return Estimate(np.nan)
+    low, high = np.clip(mean.value + half_width(mean) * np.array([-1.0, 1.0]), 0.0, 1.0)
+    return Estimate(mean.value, float(low), float(high))
+
+
+def _curves(records: Sequence[Record]) -> Any:
+    """Returns the figure of fractional success over steps: a line per run, a colour a curriculum.
+
+    Other learners that were tried (`variant`) stand in the tables alone.
+    """
+    from interverse.reports.plots.style import look, new_figure
+
+    figure = new_figure(3.0)
+    axes, named = figure.subplots(), set[int]()
+    records = [record for record in records if "variant" not in record]
+    longest = max((row["steps"] for r in records for row in r["curve"]), default=0)
+    unit, name = (1e6, "steps, millions") if longest >= 1e5 else (1.0, "steps")
+    for record in records:
+        number, curve = record["curriculum"], record["curve"]
+        label = f"curriculum {number}" if number not in named else None
+        steps = [row["steps"] / unit for row in curve]
+        marker = "o" if len(curve) < _FEW else None  # a line of one point would not be seen
+        shown, color = [r["fraction"] for r in curve], look(number).color
+        axes.plot(steps, shown, color=color, label=label, marker=marker, clip_on=False)
+        named.add(number)
+    short = 5 * (brief := max((r.get("brief", 0.0) for r in records), default=0.0))
+    if short:
+        share = short / (short + 1 - brief)
+        axes.set_title(f"{share:.0%} of these episodes are a fifth as long", fontsize="small")
+    axes.set_xlabel(name)
+    axes.set_xlim(left=0.0)
+    axes.set_ylabel("Fractional success,\nwhile learning")
+    axes.set_ylim(0.0, 1.02)
+    if named:
+        axes.legend(fontsize="small", loc="lower right")
+    return figure

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
 
 from interverse.agents.batch.ppo import PpoSettings
 from interverse.agents.presets import preset
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import one_of, validated, whole
 from interverse.rollouts.saved import PAPER_WORLDS
 
 CURRICULA = (0, 1, 2)
@@ -108,6 +109,7 @@ BUDGETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class CausalWorldSettings:
     """Trains PPO under curricula 0, 1 and 2 and tests it on the twelve protocols.
 
@@ -121,11 +123,11 @@ class CausalWorldSettings:
     about an hour of one core each; paper is 100 million steps with those of the paper's
     hyper-parameters that the device learner has; gpu is as many with those of thousands of
     worlds."""
-    task: tuple[str, ...] = FIGURE_TASKS
+    task: tuple[Annotated[str, one_of(FIGURE_TASKS)], ...] = FIGURE_TASKS
     """Which tasks."""
     curriculum: tuple[int, ...] = CURRICULA
     """Which curricula: 0 none, 1 goals, 2 everything, in space A."""
-    seeds: int = 1
+    seeds: Annotated[int, whole(1000)] = 1
     """How many runs of each."""
     device: str = "torch"
     """cuda or cuda:1; or cpu (torch says the same) for MuJoCo on the CPU, warp for MuJoCo Warp."""
@@ -139,18 +141,18 @@ class CausalWorldSettings:
     """Seconds after which no new run begins."""
 
     def __post_init__(self) -> None:
-        for task in self.task:
-            check_name("task", task, FIGURE_TASKS)
         for number in self.curriculum:
             if number not in CURRICULA:
                 raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))
-        check_whole(self.seeds, "seeds", 1000)
         if self.device not in _DEVICES and not re.fullmatch(r"cuda(:\d+)?", self.device):
             allowed = ", ".join((*_DEVICES, "cuda", "cuda:1 and so on"))
             raise InvalidValueError(explain(f"device is {self.device!r}", allowed=allowed))
         if self.stored and self.released:
             raise InvalidValueError(explain("stored and released are given", allowed="one of them"))
-        if (self.stored or self.released) and (given := self._of_training()):
+        names = ("budget", "task", "curriculum", "seeds", "device", "time_limit")
+        usual = {item.name: item.default for item in fields(self)}
+        given = [name for name in names if getattr(self, name) != usual[name]]  # of training
+        if (self.stored or self.released) and given:
             raise InvalidValueError(
                 explain(
                     f"{'stored draws all runs of' if self.stored else 'released plays'} its files, "
@@ -158,12 +160,6 @@ class CausalWorldSettings:
                     fix="Leave out what is named, or give fewer files",
                 )
             )
-
-    def _of_training(self) -> list[str]:
-        """Returns the settings of training that are not the usual ones."""
-        names = ("budget", "task", "curriculum", "seeds", "device", "time_limit")
-        usual = {item.name: item.default for item in fields(self)}
-        return [name for name in names if getattr(self, name) != usual[name]]
 
     @property
     def on_gpu(self) -> bool:
