@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from interverse.benchmarks.dmcr.compare import published
-from interverse.benchmarks.dmcr.published import AGENTS, TASKS
+from interverse.benchmarks.dmcr.compare import printed_returns
+from interverse.benchmarks.dmcr.settings import AGENTS, TASKS
 from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
 from interverse.metrics import bootstrap
 from interverse.reports.attribution import INTERVAL_METHOD, Attribution
@@ -47,9 +47,9 @@ def kept_table(runs: Sequence[Mapping[str, Any]], *, beside_paper: bool = True) 
     for (task, agent), found in groups.items():
         rows += [_ours(run) for run in found]
         name = _AGENT_NAMES.get(agent, "")
-        theirs = published(2, _TASK_NAMES[task], name) if beside_paper else {}
+        theirs = printed_returns(2, _TASK_NAMES[task], name) if beside_paper else {}
         if theirs:
-            learned = published(1, _TASK_NAMES[task], name).get("train", np.nan)
+            learned = printed_returns(1, _TASK_NAMES[task], name).get("train", np.nan)
             numbers = [Estimate({"none": learned, **theirs}.get(n, np.nan)) for n in FACTORS]
             rows.append((_TASK_NAMES[task], f"{name}, paper", "", "", "", *numbers))
     return TextTable(

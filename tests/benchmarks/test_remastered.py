@@ -14,33 +14,35 @@ from scipy import stats
 from interverse.agents import AGENTS
 from interverse.agents.pixel.config import plan
 from interverse.agents.pixel.train import train
-from interverse.benchmarks.dmcr import analysis, run, sheets
-from interverse.benchmarks.dmcr.budgets import BUDGETS
+from interverse.benchmarks.dmcr import figures, run
 from interverse.benchmarks.dmcr.compare import (
     compare,
     lost_percent,
-    published,
+    numbers,
+    printed_returns,
     schedule_cells,
     scored,
+    write_pages,
 )
-from interverse.benchmarks.dmcr.curves import look_curves
-from interverse.benchmarks.dmcr.figures import write_figures
-from interverse.benchmarks.dmcr.pages import _grid, write_pages
-from interverse.benchmarks.dmcr.published import METHODS, TASKS, printed, rows
+from interverse.benchmarks.dmcr.figures import look_curves, write_figures
 from interverse.benchmarks.dmcr.run import reproduce
-from interverse.benchmarks.dmcr.settings import RemasteredSettings
-from interverse.benchmarks.dmcr.variants import (
+from interverse.benchmarks.dmcr.settings import (
+    BUDGETS,
     CONDITIONS,
+    METHODS,
+    TASKS,
+    RemasteredSettings,
     figure_variants,
-    look_variants,
     paper_augmentations,
-    row_file,
+    printed,
+    rows,
     shown_variants,
     sweep_variants,
     swept_tasks,
     table_variant,
     wanted,
 )
+from interverse.benchmarks.driver import row_file
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.fit.work import Clock, OutOfTimeError
@@ -63,10 +65,10 @@ def _smoke(out: Path, **given) -> RemasteredSettings:
 
 def test_printed_numbers():
     assert len(printed(1)) == 6 * 3 * 3
-    found = {(r.task, r.method, r.condition): r.value for r in printed(2)}
+    found = {(r["task"], r["method"], r["condition"]): r.value for r in printed(2)}
     assert found["Ball in Cup Catch", "SAC+NR+AUG", "Floor"] == 932.6
     assert ("Finger Spin", "SAC+NR+AUG", "None") not in found  # damaged in our text of the paper
-    assert {r.condition for r in printed(2)} == set(CONDITIONS)
+    assert {r["condition"] for r in printed(2)} == set(CONDITIONS)
     with pytest.raises(UnknownNameError, match="table 4"):
         printed(4)
 
@@ -80,12 +82,12 @@ def test_names_of_the_paper_are_ours():
 
 def test_our_arithmetic_gives_the_printed_percentages():
     """E_G of the printed returns against the printed E_G, some of which is cut, not rounded."""
-    losses = [row for row in printed(1) if row.metric == "EG_percent"]
+    losses = [row for row in printed(1) if row["metric"] == "EG_percent"]
     assert len(losses) == 18
     for row in losses:
-        theirs = published(1, row.task, row.method)
+        theirs = printed_returns(1, row["task"], row["method"])
         assert lost_percent(theirs["train"], theirs["all"]) == pytest.approx(row.value, abs=0.11)
-    cup = published(2, "Ball in Cup Catch", "SAC+NR+AUG")
+    cup = printed_returns(2, "Ball in Cup Catch", "SAC+NR+AUG")
     assert lost_percent(cup["train"], cup["floor"]) == pytest.approx(1.7, abs=0.05)
     assert lost_percent(None, 3.0) is None
     assert lost_percent(0.0, 3.0) is None
@@ -116,19 +118,19 @@ def test_agents_that_the_paper_has_not_have_rows_too(tmp_path, method):
     (variant,) = settings.variants()
     assert (variant.task, variant.protocols) == (_CARTPOLE, set(CONDITIONS.values()))
     assert plan(settings.training(variant, 0)).hyper.batch == 8
-    path = row_file(tmp_path, variant, 0)
+    path = row_file(tmp_path, variant.name, 0)
     path.parent.mkdir()
     scores = {name: {"return": {"returns": [1.0, 2.0]}} for name in CONDITIONS.values()}
     path.write_text(json.dumps({"scores": scores}))
     cells = compare(settings, 2)["cells"]
     assert [cell["condition"] for cell in cells] == list(CONDITIONS.values())
     assert all(cell["published"]["return"] is None for cell in cells)
-    assert _grid(cells, "return")[1][0] == f"Cartpole Balance {method}"
-    assert all(shown.endswith(" (-)") for shown in _grid(cells, "return")[1][1:])
+    assert numbers(cells, "return")[1][0] == f"Cartpole Balance {method}"
+    assert all(shown.endswith(" (-)") for shown in numbers(cells, "return")[1][1:])
 
 
 def test_figure_2_trains_in_many_looks():
-    found = look_variants(BUDGETS["full"])
+    found = figure_variants(2, BUDGETS["full"])
     walkers = [v for v in found if v.task == "Walker Walk"]
     assert [v.visual_seed for v in walkers] == 4 * [0, 6985, 2000, 2001]
     assert list(dict.fromkeys(v.method for v in walkers)) == ["SAC+AE", "CURL", "SAC+AUG", "DrQ"]
@@ -155,7 +157,7 @@ def test_a_part_of_figure_2_has_the_task_of_its_caption(tmp_path):
     cup = RemasteredSettings(tasks=("Ball in Cup Catch",), **asked)
     assert len(cup.variants()) == 2 * 61
     for variant in cup.variants():
-        path = row_file(tmp_path, variant, 0)
+        path = row_file(tmp_path, variant.name, 0)
         path.parent.mkdir(exist_ok=True)
         curve = [{"step": 5, "mean": 1.0}, {"step": 9, "mean": float(variant.visual_seed)}]
         path.write_text(json.dumps({"seed": 0, "evaluations": curve, "scores": {}}))
@@ -194,16 +196,16 @@ def test_figures_show_what_their_captions_say():
         12: "reacher/easy",
         13: "finger/spin",
     }
-    assert shown == sheets.SHEETS
-    assert sheets.TRAJECTORY == "hopper/hop"
+    assert shown == figures.SHEETS
+    assert figures.TRAJECTORY == "hopper/hop"
 
 
 def test_pictures_of_one_s_own(tmp_path):
     settings = _smoke(tmp_path, textures=TEXTURES)
     config = settings.training(table_variant(_CARTPOLE, "CURL"), 0)
     assert config.options["textures"] == str(TEXTURES)
-    own = sheets.one_state("cartpole/swingup", 2, 24, settings.world_options)
-    painted = sheets.one_state("cartpole/swingup", 2, 24, {})
+    own = figures.one_state("cartpole/swingup", 2, 24, settings.world_options)
+    painted = figures.one_state("cartpole/swingup", 2, 24, {})
     np.testing.assert_array_equal(own[0], painted[0])
     assert (own[1] != painted[1]).mean() > 0.3
 
@@ -211,7 +213,7 @@ def test_pictures_of_one_s_own(tmp_path):
 def test_figure_8_and_9_are_drawn_without_training(tmp_path):
     settings = _smoke(tmp_path, figures=(8, 9), table=(3,))
     assert write_figures(settings, print) == ["figure-8.png", "figure-9.png"]
-    seen = sheets.trajectory(2, 3, 24, {})
+    seen = figures.trajectory(2, 3, 24, {})
     assert seen.shape == (6, 24, 24, 3)
     assert all((seen[i] != seen[i + 3]).mean() > 0.3 for i in range(3)), "another look"
     assert (seen[0] != seen[2]).any(), "another moment"
@@ -247,20 +249,20 @@ def test_unknown_names(tmp_path, given, told):
 
 def test_encoder_spread_by_hand():
     features = np.array([[1.0, 3.0, 0.0], [1.0, -3.0, 2.0]])
-    assert analysis.encoder_spread(features).tolist() == [0.0, 1.0, 3.0]
+    assert figures.encoder_spread(features).tolist() == [0.0, 1.0, 3.0]
     random = torch.randn(40, 7, generator=torch.Generator().manual_seed(0))
     expected = random.std(0, unbiased=False).sort().values
-    np.testing.assert_allclose(analysis.encoder_spread(random.numpy()), expected, rtol=1e-5)
+    np.testing.assert_allclose(figures.encoder_spread(random.numpy()), expected, rtol=1e-5)
 
 
 def test_attention_by_hand():
     activations = torch.zeros(2, 4, 2, 2)
     activations[0, :, 0, 1] = torch.tensor([1.0, -1.0, 2.0, 0.0])
     activations[0, 0, 1, 0] = 2.0
-    found = analysis.attention(activations, 2)
+    found = figures.attention(activations, 2)
     assert found[0].tolist() == [[0.0, 1.0], [0.5, 0.0]]
     assert found[1].max() == 0.0  # nothing is active, nothing is divided by
-    large = analysis.attention(activations[:1], 8)[0]
+    large = figures.attention(activations[:1], 8)[0]
     assert large.shape == (8, 8)
     assert large.argmax() in (6, 7, 14, 15)  # the upper right corner
     assert large.max() == 1.0
@@ -277,18 +279,18 @@ def test_attention_and_features_of_a_policy():
     pictures = np.zeros((70, 3, 16, 16), np.uint8)
     pictures[1, 0, 10:14, 2:6] = 255
     pictures[1, 2, 0:4, 10:14] = 255  # blue is not looked at
-    maps = analysis.attention_of(policy, pictures[:2])
+    maps = figures.attention_of(policy, pictures[:2])
     assert maps.shape == (2, 16, 16)
     assert maps[1, 10:14, 2:6].mean() > 0.5
     assert maps[1, 0:4, 10:14].max() == 0.0
-    assert analysis.features(policy, pictures).shape == (70, 2)
-    frame = analysis.newest_frame(pictures[:, :, 2:-2, 2:-2], 8)
+    assert figures.features(policy, pictures).shape == (70, 2)
+    frame = figures.newest_frame(pictures[:, :, 2:-2, 2:-2], 8)
     assert frame.shape == (70, 8, 8, 3)
 
 
 def test_looks_of_one_state():
     options = {"image_size": 24, "frame_stack": 1, "quality": "fast", "vary": ("floor",)}
-    seen = analysis.looks_of_a_state("control/reacher_easy-v1", (0, 5, 6, 5), options)
+    seen = figures.looks_of_a_state("control/reacher_easy-v1", (0, 5, 6, 5), options)
     assert seen.shape == (4, 3, 24, 24)
     assert (seen[1] != seen[0]).mean() > 0.3
     assert (seen[1] != seen[2]).mean() > 0.3
@@ -296,10 +298,10 @@ def test_looks_of_one_state():
 
 
 def test_contact_sheets():
-    seen = sheets.one_state("cartpole/swingup", 3, 24, {})
+    seen = figures.one_state("cartpole/swingup", 3, 24, {})
     assert seen.shape == (3, 24, 24, 3)
     assert all((seen[i] != seen[i - 1]).mean() > 0.3 for i in range(3))
-    made = sheets.sheet(seen, 2, gap=1)
+    made = figures.sheet(seen, 2, gap=1)
     assert made.shape == (49, 49, 3)
     np.testing.assert_array_equal(made[25:, :24], seen[2])
     assert (made[25:, 25:] == 255).all()
@@ -348,7 +350,7 @@ def test_table_beside_the_printed_one(tmp_path):
     settings = _smoke(tmp_path, runs=2)
     variant = table_variant(_CARTPOLE, "SAC+AUG")
     for number, returns in enumerate([([900.0], [200.0]), ([1000.0], [180.0])]):
-        path = row_file(tmp_path, variant, number)
+        path = row_file(tmp_path, variant.name, number)
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(_record(*returns)))
     content = compare(settings, 1)
@@ -498,7 +500,7 @@ def test_figures_asked_for_without_a_table_train_no_table(tmp_path, capsys):
 
 def test_a_page_of_figures_says_what_they_are_of(tmp_path):
     settings = _smoke(tmp_path, figures=(2, 7, 9), methods=("SAC+AUG",))
-    path = row_file(tmp_path, figure_variants(7, settings.sizes())[0], 0)
+    path = row_file(tmp_path, figure_variants(7, settings.sizes())[0].name, 0)
     path.parent.mkdir()
     path.write_text(json.dumps({"evaluations": [{"step": 24, "mean": 3.0}], "seed": 0}))
     write_pages(settings, [], print)

@@ -99,7 +99,7 @@ def sweep_figure(settings: TripletSettings, number: int) -> Any:
     @style.styled
     def drawn() -> Any:
         figure = style.new_figure(3.8)
-        axes = figure.subplots()
+        axes: Any = figure.subplots()
         for index, (name, told) in enumerate(_SETS):
             look = style.look(index)
             for rule, line in (("last", "-"), ("best_each", "--")):

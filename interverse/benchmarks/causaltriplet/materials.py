@@ -55,7 +55,8 @@ class TripletMaterials:
             if kind == "epic":
                 from interverse.data.pairs.epic import load_epic
 
-                dataset = load_epic(*self.settings.epic)
+                annotations, frames = self.settings.epic
+                dataset = load_epic(annotations, frames)
                 found = from_dataset(dataset, size=self.settings.sizes().size, crop="multi")
             else:
                 found = self._rooms(kind)  # type: ignore[arg-type]

@@ -34,7 +34,7 @@ from interverse.protocols.on_device import DIVERGED, episode_rows, play, starts_
 from interverse.protocols.protocol import select_protocols
 from interverse.results.provenance import command
 from interverse.rollouts.exported import ExportedPolicy
-from interverse.rollouts.released import Released, released
+from interverse.rollouts.saved import Released, released
 from interverse.sim.warp_device import find_device
 
 _DRAWS = 0  # the seed of the tests' draws, for runs of all seeds, and for the original's own

@@ -1,48 +1,52 @@
-"""Our returns and E_G beside the printed ones."""
+"""Our returns and E_G beside the printed ones, as JSON, and as people read it.
+
+Pages are one Markdown file, one HTML page and figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.agents.pixel.presets import SCHEDULES
-from interverse.benchmarks.dmcr.published import TASKS, TITLES, all_rows, printed
-from interverse.benchmarks.dmcr.settings import RemasteredSettings
-from interverse.benchmarks.dmcr.variants import CONDITIONS, DmcrVariant, row_file, table_variant
+from interverse.benchmarks.dmcr.figures import AUGMENTED, SHEETS, TRAJECTORY, write_figures
+from interverse.benchmarks.dmcr.settings import (
+    CONDITIONS,
+    TASKS,
+    TITLES,
+    DmcrVariant,
+    RemasteredSettings,
+    all_rows,
+    figure_variants,
+    printed,
+    table_variant,
+)
+from interverse.benchmarks.tidy import laid_out
 from interverse.metrics.bootstrap import Interval
 from interverse.metrics.generalisation import generalisation_error_of_runs
 from interverse.metrics.student import t_interval
-from interverse.models.checkpoint import read_json, write_json
+from interverse.models.checkpoint import write_json
+from interverse.reports.sections import Grid, Say, Section, write_summary
 
-Number = dict[str, Any]
+Cell = dict[str, Any]
 _PERCENT = 100.0
 
 
 def compare(settings: RemasteredSettings, number: int) -> dict[str, Any]:
     """Returns one table's comparison and writes it as JSON; rows without results are left out."""
-    cells = schedule_cells() if number == 3 else _cells(settings, number)
+    full = settings.budget == "full" and settings.steps is None and settings.runs is None
     content = {
         "table": number,
         "title": TITLES[number],
         "budget": settings.budget,
-        "comparable": number == 3 or _as_published(settings),
-        "cells": cells,
+        "comparable": number == 3 or full,
+        "cells": schedule_cells() if number == 3 else list(_cells(settings, number)),
     }
     write_json(settings.out / f"table-{number}.json", content)
     return content
-
-
-def _as_published(settings: RemasteredSettings) -> bool:
-    return settings.budget == "full" and settings.steps is None and settings.runs is None
-
-
-def records(settings: RemasteredSettings, variant: DmcrVariant) -> list[dict[str, Any]]:
-    """Returns the records on disk of a variant, by run."""
-    paths = (row_file(settings.out, variant, seed) for seed in range(settings.sizes().runs))
-    return [read_json(path) for path in paths if path.exists()]
 
 
 def returns(found: Sequence[Mapping[str, Any]], protocol: str) -> list[NDArray[np.float64]]:
@@ -51,7 +55,7 @@ def returns(found: Sequence[Mapping[str, Any]], protocol: str) -> list[NDArray[n
     return [np.array(score["return"]["returns"]) for score in kept]
 
 
-def scored(found: Sequence[Mapping[str, Any]], protocol: str) -> Number | None:
+def scored(found: Sequence[Mapping[str, Any]], protocol: str) -> Cell | None:
     """Returns mean return and E_G in percent, of the runs that have both tests; None without one.
 
     Intervals are Student's t over training runs; a single run has none.
@@ -69,13 +73,21 @@ def scored(found: Sequence[Mapping[str, Any]], protocol: str) -> Number | None:
     }
 
 
-def published(table: int, task: str, method: str) -> dict[str, float]:
+def _interval_entry(found: Interval, factor: float) -> dict[str, float | None]:
+    names = {"mean": found.estimate, "low": found.low, "high": found.high}
+    return {
+        name: None if np.isnan(value) else round(factor * float(value), 2)
+        for name, value in names.items()
+    }
+
+
+def printed_returns(table: int, task: str, method: str) -> dict[str, float]:
     """Returns the printed returns of a row by protocol; the two tables differ in a few."""
     names = {**CONDITIONS, "train": "train", "test": "all"}
     return {
-        names[row.condition]: row.value
+        names[row["condition"]]: row.value
         for row in printed(table)
-        if (row.task, row.method, row.metric) == (task, method, "return")
+        if (row["task"], row["method"], row["metric"]) == (task, method, "return")
     }
 
 
@@ -90,68 +102,114 @@ def lost_percent(learned: float | None, tested: float | None) -> float | None:
     return _PERCENT * (learned - tested) / learned
 
 
-def _cells(settings: RemasteredSettings, number: int) -> list[Number]:
-    protocols = ("train", "all") if number == 1 else tuple(CONDITIONS.values())
-    out = []
+def _cells(settings: RemasteredSettings, number: int) -> Iterator[Cell]:
     for task, method in all_rows(number):
-        found = records(settings, table_variant(task, method))
-        theirs = published(number, task, method)
-        for protocol in protocols:
+        found = settings.records(table_variant(task, method))
+        theirs = printed_returns(number, task, method)
+        for protocol in ("train", "all") if number == 1 else CONDITIONS.values():
             ours = scored(found, protocol)
-            if ours is not None:
-                out.append(
-                    {
-                        "task": task,
-                        "method": method,
-                        "condition": protocol,
-                        "ours": ours,
-                        "published": _beside(ours, theirs, protocol),
-                    }
-                )
-    return out
-
-
-def _beside(ours: Number, theirs: Mapping[str, float], protocol: str) -> Number:
-    """Returns the printed return and E_G with how far ours are from them; None: none known."""
-    printed_return = theirs.get(protocol)
-    printed_loss = lost_percent(theirs.get("train"), printed_return)
-    return {
-        "return": printed_return,
-        "return_difference": _difference(ours["return"]["mean"], printed_return),
-        "E_G": None if printed_loss is None else round(printed_loss, 1),
-        "E_G_difference": _difference(ours["E_G"]["mean"], printed_loss),
-    }
-
-
-def schedule_cells() -> list[Number]:
-    """Returns training lengths and frame skips, ours and the printed ones."""
-    ours = {
-        (title, metric): value
-        for title, task in TASKS.items()
-        for metric, value in (
-            ("training_steps", SCHEDULES[task].steps),
-            ("frame_skip", SCHEDULES[task].frame_skip),
-        )
-    }
-    return [
-        {
-            "task": row.task,
-            "metric": row.metric,
-            "ours": ours[row.task, row.metric],
-            "published": int(row.value),
-            "difference": ours[row.task, row.metric] - int(row.value),
-        }
-        for row in printed(3)
-    ]
-
-
-def _interval_entry(found: Interval, factor: float) -> dict[str, float | None]:
-    names = {"mean": found.estimate, "low": found.low, "high": found.high}
-    return {
-        name: None if np.isnan(value) else round(factor * float(value), 2)
-        for name, value in names.items()
-    }
+            if ours is None:
+                continue
+            there = theirs.get(protocol)
+            lost = lost_percent(theirs.get("train"), there)
+            beside = {
+                "return": there,
+                "return_difference": _difference(ours["return"]["mean"], there),
+                "E_G": None if lost is None else round(lost, 1),
+                "E_G_difference": _difference(ours["E_G"]["mean"], lost),
+            }
+            about = {"task": task, "method": method, "condition": protocol}
+            yield {**about, "ours": ours, "published": beside}
 
 
 def _difference(ours: float | None, theirs: float | None) -> float | None:
     return None if ours is None or theirs is None else round(ours - theirs, 2)
+
+
+def schedule_cells() -> list[Cell]:
+    """Returns training lengths and frame skips, ours and the printed ones."""
+    cells = []
+    for row in printed(3):
+        own = SCHEDULES[TASKS[row["task"]]]
+        ours = own.steps if row["metric"] == "training_steps" else own.frame_skip
+        cell = {"task": row["task"], "metric": row["metric"], "ours": ours}
+        cells.append(cell | {"published": int(row.value), "difference": ours - int(row.value)})
+    return cells
+
+
+# -------------------------------------------------------------------------------------- the pages
+
+_LEGEND = (
+    "Mean return of an episode with its 95% interval over training runs (Student's t; a single run"
+    " has none: its episodes do not tell how another run would do), then the published number in"
+    " brackets, a dash where we know of none. E_G is the share of the training return that is lost,"
+    " in percent; a run counts with both its returns. Runs that lack one of them are left out."
+)
+_SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
+_SMALL_FIGURES = (
+    "This is not the paper's budget; a task stands for the caption's where the budget has not that."
+)
+_PICTURES = "Floors and backgrounds are generated ones, not the paper's photographs."
+_OWN_PICTURES = "Floors and backgrounds are those of {}."
+_SCHEDULES = "Decisions and frame skip; the Hopper's length is damaged in our text of the paper."
+_STATES = {**SHEETS, 8: AUGMENTED, 9: TRAJECTORY}  # figures of states, for which nothing is trained
+
+
+def write_pages(
+    settings: RemasteredSettings, tables: Sequence[Mapping[str, Any]], say: Say
+) -> None:
+    """Writes summary.md, index.html and, if matplotlib is there, figures."""
+    figures = write_figures(settings, say)
+    given = settings.textures
+    pictures = _PICTURES if given is None else _OWN_PICTURES.format(given.name)
+    sections = [section for content in tables for section in _sections(content, pictures)]
+    if figures:
+        remarks = [pictures] if settings.budget == "full" else [_SMALL_FIGURES, pictures]
+        sections.append(("Figures", remarks, _shown_in_figures(settings)))
+    say(write_summary(settings.out, "DMC Remastered, made again", sections, figures))
+
+
+def _shown_in_figures(settings: RemasteredSettings) -> Grid:
+    """Returns what each figure is of: task, agents, their length, and how many are trained."""
+    sizes, grid = settings.sizes(), [["figure", "task", "agents", "decisions", "runs finished"]]
+    for number in sorted(set(settings.figures)):
+        if number in _STATES:
+            grid.append([str(number), _STATES[number], "none", "", ""])
+        by_task: dict[str, list[DmcrVariant]] = {}
+        for variant in figure_variants(number, sizes):
+            by_task.setdefault(variant.task, []).append(variant)
+        for task, shown in by_task.items():
+            agents = ", ".join(dict.fromkeys(variant.method for variant in shown))
+            steps = settings.training(shown[0], 0).steps
+            done = sum("evaluations" in r for v in shown for r in settings.records(v))
+            runs = f"{done} of {len(shown) * sizes.runs}"
+            grid.append([str(number), task, agents, f"{steps:,}", runs])
+    return grid
+
+
+def _sections(content: Mapping[str, Any], pictures: str) -> Iterator[Section]:
+    cells = content["cells"]
+    if not cells:
+        return
+    if content["table"] == 3:
+        names = ("task", "metric", "ours", "published", "difference")
+        lines = [[str(cell[name]) for name in names] for cell in cells]
+        yield content["title"], [_SCHEDULES], [[n.replace("metric", "what") for n in names], *lines]
+        return
+    remarks = [_LEGEND, pictures] if content["comparable"] else [_LEGEND, _SMALL, pictures]
+    yield f"{content['title']}: returns", remarks, numbers(cells, "return")
+    tests = [cell for cell in cells if cell["condition"] != "train"]
+    yield f"{content['title']}: E_G", [], numbers(tests, "E_G")
+
+
+def numbers(cells: Sequence[Mapping[str, Any]], metric: str) -> Grid:
+    """Returns a row per task and method, a column per condition."""
+    laid = []
+    for cell in cells:
+        ours, theirs = cell["ours"][metric], cell["published"][metric]
+        told = "none" if ours["mean"] is None else f"{ours['mean']:.1f}"
+        if ours["low"] is not None:
+            told += f" [{ours['low']:.1f}, {ours['high']:.1f}]"
+        told += " (-)" if theirs is None else f" ({theirs:g})"
+        laid.append(((f"{cell['task']} {cell['method']}",), cell["condition"], told))
+    return laid_out(laid, ("agent",))

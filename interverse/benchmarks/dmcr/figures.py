@@ -1,53 +1,64 @@
-"""Figures 1 to 13, as the paper's captions have them; 1 and 8 to 13 need no training."""
+"""Figures 1 to 13, as the paper's captions have them; 1 and 8 to 13 need no training.
+
+Contact sheets show states in many looks. Learning curves are of looks, agents and settings. Of
+encoders the figures show how far their outputs spread over looks of one state, and where they are
+active.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
 
 from interverse.agents.pixel.augment import augmentation
-from interverse.benchmarks.dmcr.analysis import (
-    attention_of,
-    encoder_spread,
-    features,
-    looks_of_a_state,
-    newest_frame,
+from interverse.benchmarks.dmcr.settings import (
+    SWEPT,
+    TASKS,
+    DmcrVariant,
+    RemasteredSettings,
+    look_parts,
+    shown_variants,
+    sweep_variants,
+    swept_tasks,
 )
-from interverse.benchmarks.dmcr.compare import records
-from interverse.benchmarks.dmcr.curves import look_curves, sweep_curves
-from interverse.benchmarks.dmcr.published import TASKS
-from interverse.benchmarks.dmcr.settings import RemasteredSettings
-from interverse.benchmarks.dmcr.sheets import (
-    AUGMENTED,
-    SHEETS,
-    TRAJECTORY,
-    one_state,
-    sheet,
-    trajectory,
-)
-from interverse.benchmarks.dmcr.variants import SWEPT, DmcrVariant, shown_variants
+from interverse.envs import make
+from interverse.envs.remastered import LOOKS, task_id
 from interverse.protocols.remastered import REMASTERED
 from interverse.reports.sections import Say, plot_style
 from interverse.rollouts.exported import PixelPolicy
 
+Frames = NDArray[np.uint8]  # (N, size, size, 3), or stacked as agents see them
+Lines = dict[str, list[Sequence[Mapping[str, Any]]]]  # label -> the evaluations of its runs
+_SWEPT = {5: "beta", 6: "lambda", 7: "augmentation"}
+_MOST_LABELS = 12
+_AT_ONCE = 64  # pictures: the first maps of more would fill the memory
+START = 0  # the dynamics seed of the state that is shown; the paper does not say which it took
+SHEETS = {
+    1: "walker/walk",
+    10: "cartpole/swingup",
+    11: "walker/walk",
+    12: "reacher/easy",
+    13: "finger/spin",
+}
+"""The figures that show one state in many looks, and the task their captions name."""
+TRAJECTORY = "hopper/hop"  # Figure 9: six moments of one trajectory, in four looks
+AUGMENTED = "walker/walk"  # Figure 8: one picture under alterations and augmentations
+_EVERY = 10  # decisions between its moments
+_SETTLING = {"ball_in_cup/catch": 10}  # decisions, until the string is taut
 _SHEET = {"smoke": (3, 48), "reduced": (20, 84), "full": (20, 84)}  # looks, pixels
 _LINES = (2, 3, 5, 6, 7)  # drawn as lines
-# Figure 8's two groups; it shows the large crop and the large shift, for visual effect.
-_GROUPS = {
-    "alterations": ("color_jitter", "network_randomization", "grayscale", "gamma"),
-    "augmentations": (
-        "rad",
-        "cutout_color",
-        "large_drq",
-        "large_translate",
-        "rotate",
-        "vertical_flip",
-        "window",
-    ),
-}
+# Figure 8: alterations, then augmentations; the large crop and the large shift, for visual effect.
+_AUGMENTED = (
+    *("color_jitter", "network_randomization", "grayscale", "gamma"),
+    *("rad", "cutout_color", "large_drq", "large_translate", "rotate", "vertical_flip", "window"),
+)
 _DRAWS = 6
 _FLOOR = next(p for p in REMASTERED if p.name == "floor")
 
@@ -73,7 +84,7 @@ def _figure(settings: RemasteredSettings, number: int) -> Any:
         return look_sheet(settings, number)
     if number in SWEPT:
         return sweep_curves(settings, number)
-    makers: Mapping[int, Callable[[RemasteredSettings], Any]] = {
+    makers = {
         2: look_curves,
         3: spread_figure,
         4: attention_figure,
@@ -104,15 +115,12 @@ def augmentation_sheet(settings: RemasteredSettings) -> Any:
     """Returns Figure 8: one picture under alterations and under augmentations, four draws each."""
     size = _SHEET[settings.budget][1]
     picture = one_state(AUGMENTED, 1, size, settings.world_options).transpose(0, 3, 1, 2)
-    rows = {name: _altered(name, picture) for group in _GROUPS.values() for name in group}
-    return _rows_of_pictures({name: sheet(p, len(p)) for name, p in rows.items()}, 0.75)
-
-
-def _altered(name: str, picture: Any) -> Any:
-    batch = torch.as_tensor(picture).repeat(_DRAWS, 1, 1, 1)
-    (seen,) = augmentation(name)(batch, generator=torch.Generator().manual_seed(0))
-    whole = np.concatenate([picture, seen.clamp(0, 255).to(torch.uint8).numpy()])
-    return whole.transpose(0, 2, 3, 1)
+    batch, rows = torch.as_tensor(picture).repeat(_DRAWS, 1, 1, 1), {}
+    for name in _AUGMENTED:
+        (seen,) = augmentation(name)(batch, generator=torch.Generator().manual_seed(0))
+        whole = np.concatenate([picture, seen.clamp(0, 255).to(torch.uint8).numpy()])
+        rows[name] = sheet(whole.transpose(0, 2, 3, 1), len(whole))
+    return _rows_of_pictures(rows, 0.75)
 
 
 def _rows_of_pictures(shown: Mapping[str, Any], height: float) -> Any:
@@ -125,10 +133,8 @@ def _rows_of_pictures(shown: Mapping[str, Any], height: float) -> Any:
         for panel, (name, picture) in zip(panels, shown.items(), strict=True):
             panel.imshow(picture, interpolation="nearest")
             panel.set_ylabel(name.replace("_", " "), rotation=0, ha="right", va="center")
-            panel.set_xticks([])
-            panel.set_yticks([])
             panel.spines[:].set_visible(False)
-            panel.grid(visible=False)
+            _bare(panel)
         return figure
 
     return drawn()
@@ -168,15 +174,17 @@ def spread_figure(settings: RemasteredSettings) -> Any:
 
 def _spreads(settings: RemasteredSettings, variant: DmcrVariant) -> Any:
     """Returns (run, output) the sorted spread over floors of one state."""
-    floors = _FLOOR.grid["visual_seed"]
-    count = settings.sizes().renderings
-    chosen = range(floors[0], floors[0] + count)
+    first, count = _FLOOR.grid["visual_seed"][0], settings.sizes().renderings
     found = []
     for policy in _policies(settings, variant):
-        options = {**policy.card.trained["options"], **_FLOOR.options}
-        pictures = looks_of_a_state(TASKS[variant.task], chosen, options)
+        pictures = _on_floors(policy, variant, range(first, first + count))
         found.append(encoder_spread(features(policy, pictures)))
     return np.array(found)
+
+
+def _on_floors(policy: PixelPolicy, variant: DmcrVariant, looks: Sequence[int]) -> Frames:
+    options = {**policy.card.trained["options"], **_FLOOR.options}
+    return looks_of_a_state(TASKS[variant.task], looks, options)
 
 
 def attention_figure(settings: RemasteredSettings) -> Any:
@@ -186,9 +194,7 @@ def attention_figure(settings: RemasteredSettings) -> Any:
     rows = []
     for variant in shown_variants(4, settings.sizes()):
         for policy in _policies(settings, variant)[:1]:
-            options = {**policy.card.trained["options"], **_FLOOR.options}
-            looks = (0, _FLOOR.grid["visual_seed"][0])
-            pictures = looks_of_a_state(TASKS[variant.task], looks, options)
+            pictures = _on_floors(policy, variant, (0, _FLOOR.grid["visual_seed"][0]))
             frames = newest_frame(pictures, policy.card.image_size)
             rows.append((variant, frames, attention_of(policy, pictures)))
     if not rows:
@@ -207,9 +213,7 @@ def attention_figure(settings: RemasteredSettings) -> Any:
                 line[2 * k + 1].set_title("attention")
             line[0].set_ylabel(f"{variant.task}\n{variant.method}")
             for panel in line:
-                panel.set_xticks([])
-                panel.set_yticks([])
-                panel.grid(visible=False)
+                _bare(panel)
         return figure
 
     return drawn()
@@ -217,5 +221,203 @@ def attention_figure(settings: RemasteredSettings) -> Any:
 
 def _policies(settings: RemasteredSettings, variant: DmcrVariant) -> list[PixelPolicy]:
     """Returns the policies of the runs that are trained to their end."""
-    whole = [record["seed"] for record in records(settings, variant) if "evaluations" in record]
+    whole = [record["seed"] for record in settings.records(variant) if "evaluations" in record]
     return [PixelPolicy.load(settings.folder(variant, run) / "policy") for run in whole]
+
+
+def _bare(panel: Any) -> None:
+    panel.set_xticks([])
+    panel.set_yticks([])
+    panel.grid(visible=False)
+
+
+# ----------------------------------------------------------------------------- states in many looks
+
+
+def one_state(task: str, count: int, size: int, options: Mapping[str, Any]) -> Frames:
+    """Returns one state of a task such as "walker/walk" in `count` looks, the default one first."""
+    with _begun(task, size, options) as env:
+        for _ in range(_SETTLING.get(task, 0)):
+            env.step(np.zeros(env.action_space.shape, np.float32))
+        return _in_looks(env, count)
+
+
+def trajectory(count: int, moments: int, size: int, options: Mapping[str, Any]) -> Frames:
+    """Returns Figure 9's pictures, a row of `moments` for each of `count` looks."""
+    with _begun(TRAJECTORY, size, options) as env:
+        seen = [_in_looks(env, count)]
+        for t in range((moments - 1) * _EVERY):
+            env.step(np.sin(0.3 * t + np.arange(env.action_space.shape[0])).astype(np.float32))
+            if (t + 1) % _EVERY == 0:
+                seen.append(_in_looks(env, count))
+        return np.stack(seen, axis=1).reshape(-1, *seen[0].shape[1:])
+
+
+@contextmanager
+def _begun(task: str, size: int, options: Mapping[str, Any]) -> Iterator[Any]:
+    shape = {"image_size": size, "frame_stack": 1, "channels_first": False}
+    env = make(task_id(task), **{**options, **shape})
+    try:
+        env.reset(seed=0, options={"do": {"dynamics_seed": START}})
+        yield env
+    finally:
+        env.close()
+
+
+def _in_looks(env: Any, count: int) -> Frames:
+    looks = (0, *LOOKS["test"][: count - 1])
+    return np.stack([env.do({"visual_seed": look}).observation for look in looks])
+
+
+def sheet(pictures: Frames, columns: int, gap: int = 2) -> Frames:
+    """Returns pictures (N, h, w, 3) side by side in rows, on white.
+
+    >>> sheet(np.zeros((3, 4, 5, 3), np.uint8), columns=2, gap=1).shape
+    (9, 11, 3)
+    """
+    count, height, width, _ = pictures.shape
+    rows = -(-count // columns)
+    shape = (rows * (height + gap) - gap, columns * (width + gap) - gap, 3)
+    out = np.full(shape, 255, dtype=np.uint8)
+    for i, picture in enumerate(pictures):
+        top, left = (i // columns) * (height + gap), (i % columns) * (width + gap)
+        out[top : top + height, left : left + width] = picture
+    return out
+
+
+# ---------------------------------------------------------------------------------- learning curves
+
+
+def look_curves(settings: RemasteredSettings) -> Any:
+    """Returns Figure 2: a panel for each agent with a curve per look, then many looks of a task."""
+    by_agent, many = look_parts(settings.sizes())
+    places = [(f"{v.task}: {v.method}", f"look {v.visual_seed}", v) for v in by_agent]
+    for v in many:
+        told = "new looks" if v.visual_seed else "default look"
+        places.append((v.task, f"{v.method}, {told}", v))
+    panels: dict[str, Lines] = {}
+    for panel, label, variant in places:
+        if runs := _runs(settings, variant):
+            panels.setdefault(panel, {}).setdefault(label, []).extend(runs)
+    return drawn_curves(panels)
+
+
+def sweep_curves(settings: RemasteredSettings, number: int) -> Any:
+    """Returns Figure 5, 6 or 7: a panel for each task, a curve per value of the setting."""
+    sizes = settings.sizes()
+    panels: dict[str, Lines] = {}
+    for task in swept_tasks(number, sizes):
+        found = {
+            f"{_SWEPT[number]} {value.replace('_', ' ')}": _runs(settings, variant)
+            for value, variant in sweep_variants(number, sizes, task).items()
+        }
+        panels[task] = {label: runs for label, runs in found.items() if runs}
+    panels = {task: lines for task, lines in panels.items() if len(lines) > 1}
+    return drawn_curves(panels)
+
+
+def _runs(settings: RemasteredSettings, variant: DmcrVariant) -> list[Any]:
+    return [r["evaluations"] for r in settings.records(variant) if "evaluations" in r]
+
+
+def drawn_curves(panels: Mapping[str, Lines]) -> Any:
+    """Returns panels of mean curves, or None if there is none."""
+    if not panels:
+        return None
+    from interverse.reports.plots import style
+
+    @style.styled
+    def drawn() -> Any:
+        columns = min(3, len(panels))
+        rows = -(-len(panels) // columns)
+        figure = style.new_figure(3.2 * rows)
+        places = figure.subplots(rows, columns, squeeze=False)
+        for place, (title, lines) in zip(places.flat, panels.items(), strict=False):
+            for index, (label, runs) in enumerate(lines.items()):
+                look = style.look(index)
+                steps, means = mean_curve(runs)
+                shown = {"color": look.color, "marker": look.marker, "label": label}
+                place.plot(steps, means, look.line, markersize=3, **shown)
+            place.set_title(title)
+            place.set_xlabel("decisions")
+            if len(lines) <= _MOST_LABELS:
+                place.legend(fontsize=7)
+        for place in list(places.flat)[len(panels) :]:
+            place.set_visible(False)
+        for row in places:
+            row[0].set_ylabel("return in the look trained in")
+        return figure
+
+    return drawn()
+
+
+def mean_curve(runs: Iterable[Sequence[Mapping[str, Any]]]) -> tuple[list[int], Any]:
+    """Returns the steps that all runs have, and the mean over runs at each.
+
+    >>> long, short = [(5, 1.0), (9, 8.0)], [(5, 3.0)]
+    >>> mean_curve([[{"step": s, "mean": m} for s, m in run] for run in (long, short)])
+    ([5], array([2.]))
+    """
+    kept = list(runs)
+    shortest = min(len(run) for run in kept)
+    steps = [row["step"] for row in kept[0][:shortest]]
+    return steps, np.mean([[row["mean"] for row in run[:shortest]] for run in kept], axis=0)
+
+
+# ----------------------------------------------------------------------------------------- encoders
+
+
+def looks_of_a_state(
+    task: str, looks: Sequence[int], options: Mapping[str, Any], *, start: int = START
+) -> Frames:
+    """Returns one state in several looks, (look, *observation); the first state of an episode."""
+    env = make(task, **options)
+    try:
+        seen = []
+        for look in looks:
+            given = {"visual_seed": look, "dynamics_seed": start}
+            seen.append(env.reset(seed=0, options={"do": given})[0])
+        return np.stack(seen)
+    finally:
+        env.close()
+
+
+def encoder_spread(features: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Returns the standard deviation of every output over (look, output), in ascending order.
+
+    >>> encoder_spread(np.array([[0.0, 5.0], [2.0, 5.0]])).tolist()
+    [0.0, 1.0]
+    """
+    return np.sort(np.asarray(features, dtype=np.float64).std(axis=0))
+
+
+def features(policy: PixelPolicy, pictures: Frames) -> NDArray[np.float32]:
+    """Returns the encoder's outputs, (picture, output)."""
+    with torch.no_grad():
+        parts = torch.split(torch.as_tensor(pictures), _AT_ONCE)
+        return torch.cat([policy.features(part) for part in parts]).numpy()
+
+
+def attention(activations: Tensor, size: int) -> NDArray[np.float32]:
+    """Returns attention maps (N, size, size) from 0 to 1 of activations (N, filters, h, w).
+
+    The mean over filters of the absolute activation, enlarged bilinearly, each map divided by its
+    greatest value. Layer, exponent and scale are not stated in the paper.
+    """
+    mean = activations.abs().mean(1, keepdim=True)
+    large = functional.interpolate(mean, size=(size, size), mode="bilinear", align_corners=False)
+    top = large.amax((2, 3), keepdim=True)
+    return torch.where(top > 0, large / top, 0.0)[:, 0].numpy()
+
+
+def attention_of(policy: PixelPolicy, pictures: Frames, layer: int = -1) -> NDArray[np.float32]:
+    """Returns where a policy's encoder is active in each picture, (N, size, size)."""
+    with torch.no_grad():
+        return attention(policy.maps(torch.as_tensor(pictures))[layer], policy.card.image_size)
+
+
+def newest_frame(pictures: Frames, size: int) -> Frames:
+    """Returns the last frame of stacks (N, C, S, S), its middle, as (N, size, size, 3)."""
+    start = (pictures.shape[-1] - size) // 2
+    middle = pictures[:, -3:, start : start + size, start : start + size]
+    return middle.transpose(0, 2, 3, 1)

@@ -13,11 +13,9 @@ from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.run import CURVES
 from interverse.agents.pixel.train import train_together
 from interverse.art.pictures.folder import folder
-from interverse.benchmarks.dmcr.compare import compare
-from interverse.benchmarks.dmcr.pages import write_pages
-from interverse.benchmarks.dmcr.settings import RemasteredSettings
-from interverse.benchmarks.dmcr.variants import DmcrVariant, row_file
-from interverse.benchmarks.driver import reproduce_tables
+from interverse.benchmarks.dmcr.compare import compare, write_pages
+from interverse.benchmarks.dmcr.settings import DmcrVariant, RemasteredSettings
+from interverse.benchmarks.driver import reproduce_tables, row_file
 from interverse.fit.work import Clock, Failures, Record
 from interverse.models.checkpoint import read_json
 from interverse.protocols.evaluate import evaluate
@@ -62,7 +60,9 @@ class _DmcrWork:
                     self._one(variant, seed)
 
     def _record(self, variant: DmcrVariant, seed: int) -> Record:
-        record = Record(row_file(self.settings.out, variant, seed), self._row_key(variant, seed))
+        record = Record(
+            row_file(self.settings.out, variant.name, seed), self._row_key(variant, seed)
+        )
         record.write()  # so that other settings are refused before they cost anything
         return record
 
