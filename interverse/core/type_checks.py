@@ -163,6 +163,9 @@ def _of_each(check: Check) -> Check:
     return each
 
 
+_hints = functools.cache(get_type_hints)  # they are many, and read slowly
+
+
 def check_types(kind: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Raises if a value is of another type than a dataclass or function declares for it.
 
@@ -175,7 +178,7 @@ def check_types(kind: Callable[..., Any], given: Mapping[str, Any]) -> None:
     interverse.core.errors.InvalidValueError: shadows is 'no'. Allowed: True or False.
     """
     try:
-        declared = get_type_hints(kind)
+        declared = _hints(kind)
     except NameError:  # of somebody's own options, from a module that is read by type checkers only
         return
     for name, value in given.items():

@@ -7,12 +7,13 @@ from: then it says the same, whatever came last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.scm.variable import Binding, Kind
+from interverse.scm.variable import Binding, Kind, Variable
 
 
 @final
@@ -26,7 +27,20 @@ class Bound:
     kind: Kind
 
 
-def refuse_shared_places(bound: Iterable[Bound], *, factors: bool) -> None:
+@functools.lru_cache(maxsize=64)  # of one world's variables, for the next with them
+def bound_by(variables: tuple[Variable, ...]) -> tuple[Bound, ...]:
+    """Returns the bindings of variables, no two of which write one place."""
+    bound = tuple(
+        Bound(variable.name, binding, binding.of or (variable.name,), variable.kind)
+        for variable in variables
+        for binding in variable.bindings
+    )
+    refuse_shared_places(bound, factors=False)
+    return bound
+
+
+@functools.lru_cache(maxsize=64)
+def refuse_shared_places(bound: tuple[Bound, ...], *, factors: bool) -> None:
     """Raises if two variables write one place, unless the later is made from all of the earlier.
 
     Args:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, copy_of
 from interverse.core.errors import InvalidValueError, explain
-from interverse.scm.places import Bound, refuse_shared_places
+from interverse.scm.places import Bound, bound_by, refuse_shared_places
 from interverse.scm.variable import KINDS, Binding, Variable
 
 Index = NDArray[np.int64]
@@ -111,18 +111,10 @@ class Store:
         self._stamps, self._edits = dict.fromkeys(self.rows, 0), 0
         self._cache: dict[str, _Cached] = {}
         self._writers: list[_Writer] = []
-        self._bound = [
-            Bound(name, binding, binding.of or (name,), variable.kind)
-            for name, variable in variables.items()
-            for binding in variable.bindings
-        ]
+        self._bound = bound_by(tuple(variables.values()))
         self._names: dict[str, list[str]] = {}
         for name, slot in self.slots.items():
             self._names.setdefault(slot.key, []).append(name)
-        self._check_names()
-        refuse_shared_places(self._bound, factors=False)
-
-    def _check_names(self) -> None:
         for bound in self._bound:
             for name in bound.of:
                 if name not in self.slots:

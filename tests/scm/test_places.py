@@ -13,7 +13,7 @@ from interverse.scm import Binding, Box, Variable, table
 from interverse.scm.store import Store, product
 from interverse.worlds.control.paint import without_covered
 from interverse.worlds.trifinger import variables as trifinger
-from interverse.worlds.trifinger.world import declare_variables
+from interverse.worlds.trifinger.world import _beginning, declare_variables
 
 
 def bound(name, *bindings):
@@ -74,6 +74,7 @@ def test_a_second_gravity_of_trifinger_is_refused(monkeypatch):
     world = "interverse.worlds.trifinger.world"
     monkeypatch.setattr(f"{world}.arena_variables", with_second)
     monkeypatch.setattr(f"{world}.declare_variables", declare_variables.__wrapped__)  # kept ones
+    monkeypatch.setattr(f"{world}._beginning", _beginning.__wrapped__)
     with pytest.raises(InvalidValueError, match=r"gravity and gravity2 both write opt\.gravity"):
         iv.make("trifinger/pushing-v1")
 

@@ -21,11 +21,11 @@ def test_a_step_with_default_options_executes_few_files_and_lines(world_id):
 @pytest.mark.parametrize(
     ("world_id", "use", "files", "lines"),
     [
-        ("trifinger/pushing-v1", "do", 19, 430),
-        ("trifinger/pushing-v1", "make", 34, 910),
-        ("trifinger/pushing-v1", "reset", 15, 275),
+        ("trifinger/pushing-v1", "do", 13, 335),
+        ("trifinger/pushing-v1", "make", 28, 570),
+        ("trifinger/pushing-v1", "reset", 13, 265),
         ("trifinger/pushing-v1", "update", 14, 340),
-        ("tutorial/slider-v1", "do", 18, 365),
+        ("tutorial/slider-v1", "do", 12, 275),
         ("tutorial/slider-v1", "evaluate", 51, 1760),
     ],
 )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.type_checks import named, one_of, validated, whole
 from interverse.worlds.trifinger.contacts import contact_mode
 from interverse.worlds.trifinger.drag import Drag
-from interverse.worlds.trifinger.robot import SUBSTEP, Mode, RobotControl, check_mode
+from interverse.worlds.trifinger.robot import SUBSTEP, Mode, RobotControl
 from interverse.worlds.trifinger.scene import (
-    CONTACTS,
     LOOKS,
     METAL,
     OBSERVATION_CAMERAS,
@@ -24,23 +24,25 @@ from interverse.worlds.world import WorldOptions
 
 ObservationMode = Literal["structured", "pixel", "mixed"]
 ScoreRule = Literal["aabb", "oriented"]
-OBSERVATION_MODES: tuple[ObservationMode, ...] = ("structured", "pixel", "mixed")
-SCORES: tuple[ScoreRule, ...] = ("aabb", "oriented")
 PICTURES = ("rgb", "depth", "segmentation")
 
 _MOST = 10_000  # more would run for hours or fill the memory
 _MOST_WEIGHT = 1e12  # of a term of the reward; sums stay far from where numbers end
 
 
+_Count = Annotated[int, whole(_MOST)]
+
+
 @dataclass(frozen=True, kw_only=True)
+@validated
 class TriFingerOptions(WorldOptions):
     """Options of every TriFinger task. A task's own parameters are defaults of its variables."""
 
     task: str = "pushing"
     """A task's name, or "package.module:Class" of your own. The id sets it."""
-    skip_frame: int = 10
+    skip_frame: _Count = 10
     """Substeps of 4 ms in one step. The published policies were trained with 3."""
-    action_mode: Mode = "joint_positions"
+    action_mode: Annotated[Mode, named("action mode", one_of(get_args(Mode)))] = "joint_positions"
     """What an action means; with `delta_` it is an offset."""
     normalize_actions: bool = True
     """Whether actions live in [-1, 1] or in their own units."""
@@ -70,7 +72,7 @@ class TriFingerOptions(WorldOptions):
     with a leading world axis, that return (N,) or (N, k). They are passed on as they are."""
     cameras: Sequence[int] = (0, 1, 2)
     """Which cameras a picture observation holds."""
-    image_size: int = 128
+    image_size: _Count = 128
     """Pixels along an edge of a picture."""
     picture_kinds: Sequence[str] = ("rgb",)
     """What `mixed` shows of every camera: rgb, depth, segmentation."""
@@ -78,7 +80,7 @@ class TriFingerOptions(WorldOptions):
     """Whether things cast shadows in picture observations; without them they cost a third."""
     mirrored_images: bool = False
     """Whether pictures are mirrored left to right, as the original's are."""
-    max_blocks: int | None = None
+    max_blocks: _Count | None = None
     """Room for this many blocks in tasks that build their scene. None: the default scene's, or with
     `space` A or B, as many as that space can ask for."""
     draw_scenes: bool = False
@@ -90,12 +92,12 @@ class TriFingerOptions(WorldOptions):
     """`exact` is Coulomb friction; `convex` is MuJoCo's own, by which sliding things hop. None is
     `exact`, but `convex` on a GPU, in scenes of more than ten blocks, and where there is no C
     compiler. The world's `options.contact` says which it became."""
-    contacts: int | None = None
+    contacts: _Count | None = None
     """On MuJoCo Warp: room for contacts a world; None: by the number of blocks. Where it is too
     little, `CapacityError` says so."""
-    constraints: int | None = None
+    constraints: _Count | None = None
     """On MuJoCo Warp: room for constraint rows a world; None: four a contact."""
-    look: str = "default"
+    look: Annotated[str, one_of(LOOKS)] = "default"
     """`realistic` paints the robot grey."""
     contact_sensors: bool = False
     """Whether `world.contact(a, b)` and `world.contact_force(a, b)` can be asked."""
@@ -114,17 +116,6 @@ class TriFingerOptions(WorldOptions):
     """Whether `info` holds a pose that solves the task, under "solution"."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        check_mode(self.action_mode)
-        check_name("observation_mode", self.observation_mode, OBSERVATION_MODES)
-        check_name("score", self.score, SCORES)
-        check_name("drag", self.drag, ("exact", "joint_damping"))
-        if self.contact is not None:
-            check_name("contact", self.contact, CONTACTS)
-        check_name("look", self.look, LOOKS)
-        for name in ("skip_frame", "image_size", "max_blocks", "contacts", "constraints"):
-            if getattr(self, name) is not None:
-                check_whole(getattr(self, name), name, _MOST)
         if self.device in ("cpu", "torch") and (self.contacts or self.constraints):
             raise InvalidValueError(
                 explain(
@@ -205,8 +196,3 @@ def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> Are
         servo_lag=control.servo_lag,
         sensors=options.contact_sensors or options.active_edges,
     )
-
-
-def defaults_as_arrays(defaults: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Returns the given defaults as arrays with a world axis of one."""
-    return {name: np.asarray(value)[None] for name, value in defaults.items()}

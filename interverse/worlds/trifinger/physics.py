@@ -77,15 +77,7 @@ class Physics:
 
     def capsules(self) -> Capsules:
         """Returns the links' collision shapes as the model has them."""
-        names = (*(link.name for link in HINGED), "tip")
-        ends, radii = [], []
-        for name in names:
-            geom = self.model.geom(f"{FINGERS[0]}_{name}")
-            axis = rotate(from_mujoco(geom.quat), np.array([0.0, 0.0, 1.0]))
-            reach = axis * geom.size[1]  # 0 for a sphere
-            ends.append([geom.pos - reach, geom.pos + reach])
-            radii.append(geom.size[0])
-        return Capsules(names, np.array(ends), np.array(radii))
+        return _capsules(self.scene)
 
     # ---------------------------------------------------------------------- time
 
@@ -209,6 +201,19 @@ def _compiled(scene: ArenaScene) -> Any:
     return compile_scene(scene)
 
 
+@functools.lru_cache(maxsize=16)
+def _capsules(scene: ArenaScene) -> Capsules:
+    model, names = _compiled(scene), (*(link.name for link in HINGED), "tip")
+    ends, radii = [], []
+    for name in names:
+        geom = model.geom(f"{FINGERS[0]}_{name}")
+        axis = rotate(from_mujoco(geom.quat), np.array([0.0, 0.0, 1.0]))
+        reach = axis * geom.size[1]  # 0 for a sphere
+        ends.append([geom.pos - reach, geom.pos + reach])
+        radii.append(geom.size[0])
+    return Capsules(names, np.array(ends), np.array(radii))
+
+
 def applied_torques(command: Array, joints: Array, rates: Array, *, motors: bool) -> Array:
     """Returns what the joints get from their motors, (N, 9), N m: the law of every substep."""
     kp, kd, ks = (like(gains * 3, joints) for gains in (KP, KD, SAFETY_DAMPING))
@@ -217,6 +222,7 @@ def applied_torques(command: Array, joints: Array, rates: Array, *, motors: bool
     return (clipped - ks * rates).clip(-TORQUE_LIMIT, TORQUE_LIMIT)
 
 
+@functools.lru_cache(maxsize=16)
 def _inertia_rules(scene: ArenaScene) -> tuple[Solid | ScaledInertia, ...]:
     links = tuple(
         ScaledInertia(body=f"{finger}_{link.name}", mass=link.mass, inertia=link.inertia)

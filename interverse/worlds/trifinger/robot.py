@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
 from interverse.core.arrays import Array, like, namespace
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import named, one_of, validated
 from interverse.sim.inertia import ScaledInertia
 
 Mode = Literal[
@@ -212,12 +213,6 @@ def _by_finger(vector: Array) -> tuple[Array, Array, Array]:
 _TIP_BOUNDS = ((-0.5, -0.5, 0.0), (0.5, 0.5, 0.5))
 
 
-def check_mode(mode: str) -> Mode:
-    """Returns the control mode, or raises with the nearest known name."""
-    check_name("action mode", mode, get_args(Mode))
-    return mode  # type: ignore[return-value]
-
-
 def action_bounds(mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     """Returns the lowest and highest raw command of a mode, each (9,) float64."""
     quantity = mode.removeprefix("delta_")
@@ -246,15 +241,13 @@ def denormalise(value: Array, low: Array, high: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class RobotControl:
     """How an action becomes the actuators' command, for a batch of worlds."""
 
-    mode: Mode = "joint_positions"
+    mode: Annotated[Mode, named("action mode", one_of(get_args(Mode)))] = "joint_positions"
     normalized: bool = True
     """Whether actions live in [-1, 1] or in the mode's own units."""
-
-    def __post_init__(self) -> None:
-        check_mode(self.mode)
 
     @property
     def torques(self) -> bool:

@@ -8,12 +8,13 @@ quaternions are x, y, z, w, colours red, green, blue in 0..1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import named, one_of, validated
 from interverse.sim.inertia import box_inertia as half_box_inertia
 from interverse.worlds.trifinger.drag import JOINT_DAMPING, Drag
 from interverse.worlds.trifinger.robot import HEIGHT, HINGED
@@ -38,7 +39,6 @@ METAL: tuple[Vector, ...] = (
 )
 LOOKS = ("default", "realistic")
 ContactMode = Literal["exact", "convex"]
-CONTACTS: tuple[ContactMode, ...] = ("exact", "convex")
 _IDENTITY: Quaternion = (0.0, 0.0, 0.0, 1.0)
 
 
@@ -200,6 +200,7 @@ AMBIENT = 0.40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class ArenaScene:
     """Everything a TriFinger model is built from."""
 
@@ -230,10 +231,10 @@ class ArenaScene:
     """Of base, upper, middle and lower, finger by finger."""
     floor_friction: float = 0.5
     floor_color: Vector = (0.31, 0.27, 0.25)
-    floor_texture: str = "plain"
+    floor_texture: Annotated[str, named("floor texture", one_of(FLOOR_TEXTURES))] = "plain"
     stage_friction: float = 0.5
     stage_color: Vector = (0.95, 0.95, 0.95)
-    look: str = "default"
+    look: Annotated[str, one_of(LOOKS)] = "default"
     cameras: tuple[ArenaCamera, ...] = OBSERVATION_CAMERAS + VIEWER_CAMERAS
     lights: tuple[Light, ...] = LIGHTS
     shadow_size: int = 2048
@@ -244,10 +245,6 @@ class ArenaScene:
     """Whether to sense contact between each two objects: see `touch_sensors`."""
 
     def __post_init__(self) -> None:
-        check_name("look", self.look, LOOKS)
-        check_name("floor texture", self.floor_texture, FLOOR_TEXTURES)
-        check_name("drag", self.drag, ("exact", "joint_damping"))
-        check_name("contact", self.contact, CONTACTS)
         for name, held in (("max_blocks", self.blocks), ("max_goals", self.goals)):
             room = getattr(self, name)
             if room is not None and room < len(held):

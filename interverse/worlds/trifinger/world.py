@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, final
 
@@ -20,13 +20,13 @@ from interverse.core.arrays import Array, copy_of, namespace, to_numpy
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, table
-from interverse.scm.store import PREFIX, Rows, Store, changed_keys
+from interverse.scm.store import PREFIX, Rows, Store, StoreSlot, changed_keys
 from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.sim.shapes import Shape
 from interverse.worlds.trifinger.contacts import ActiveEdges, contact_edges, force_between, touching
 from interverse.worlds.trifinger.objects import causal_graph, to_cartesian, to_cylindrical
 from interverse.worlds.trifinger.observation import ObservationSource, Observer
-from interverse.worlds.trifinger.options import TriFingerOptions, defaults_as_arrays, scene_of
+from interverse.worlds.trifinger.options import TriFingerOptions, scene_of
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
 from interverse.worlds.trifinger.pictures import (
     BatchPhotographer,
@@ -125,9 +125,10 @@ class TriFinger(World):
             self._physics.watch = self._edges
         self._instant: Instant | None = None
         self._photographer: Photographer | None = None
-        declared = declare_variables(type(self.task), self.scene)  # type: ignore[arg-type]
-        self._declare_spaces(declared)
-        self._set_up_start(declared)
+        kind: Any = type(self.task)
+        begun = _beginning(kind, self.scene, options.score, options.device)
+        self._declare_spaces(begun.declared)
+        self._set_up_start(begun)
         self._set_up_observation()
 
     # -------------------------------------------------------------------- set-up
@@ -180,34 +181,36 @@ class TriFinger(World):
             low, high = -np.ones(9), np.ones(9)
         self.action_space = gym.spaces.Box(low.astype(np.float32), high.astype(np.float32))
 
-    def _set_up_start(self, declared: Mapping[str, Variable]) -> None:
+    def _set_up_start(self, begun: _Beginning) -> None:
         """Works out the rows every episode starts from, and the variables' defaults with them."""
-        options, physics = self.options, self._physics
-        variables = with_defaults(declared, options.defaults)
-        rows = starting_rows(self.scene)
-        if not self._control.torques:  # the standing command keeps the robot where it is
-            rows[COMMANDS][:] = np.asarray(self.task.start)
+        options, physics, declared = self.options, self._physics, begun.declared
         self._store = Store(
             declared,
             num_worlds=self.num_worlds,
-            start=rows,
-            slots=slots_of(declared, rows),
+            start=begun.rows,
+            slots=begun.slots,
             asarray=physics.asarray,
         )
         self._store.follow(physics.engine.put, PHYSICAL)
         self._editor = Editor(self.task, self.scene, self._store, declared, self._hold)
-        edits = self._store.edits(self._store.rows, set(self._store.slots), PHYSICAL)
-        physics.engine.put_missing(edits, self._everyone)
-        self.variables = variables
         self._each_time: Rows = {}  # defaults to apply again after the draws of each reset
         self._latched: Rows = {}  # what `set_starting_state` was given
+        if begun.known and not options.defaults:
+            self._start, self.variables = begun.known
+            self._begin(self._everyone)
+            return
+        edits = self._store.edits(self._store.rows, set(self._store.slots), PHYSICAL)
+        physics.engine.put_missing(edits, self._everyone)
+        self.variables = variables = with_defaults(declared, options.defaults)
         self._start = self.save(self._everyone[:1])
-        given = defaults_as_arrays(options.defaults)
+        given = {name: np.asarray(value)[None] for name, value in options.defaults.items()}
         if given:
             self._start_from(variables, given)
         self.variables = MappingProxyType(
             {n: replace(v, default=to_numpy(self.read(n))[0]) for n, v in variables.items()}
         )
+        if not given and options.device in ("cpu", "torch"):
+            begun.known = self._start, self.variables
 
     def _set_up_observation(self) -> None:
         source = ObservationSource(
@@ -540,6 +543,25 @@ def declare_variables(kind: type[Task], scene: ArenaScene) -> Mapping[str, Varia
         *kind().variables(scene),
         success_variable(scene.block_count),
     )
+
+
+@dataclass(slots=True, eq=False)
+class _Beginning:
+    """What worlds of one kind begin with, without defaults of their own."""
+
+    declared: Mapping[str, Variable]
+    rows: Rows
+    slots: Mapping[str, StoreSlot | None]
+    known: tuple[State, Mapping[str, Variable]] | None = None  # once the first is made
+
+
+@functools.lru_cache(maxsize=32)
+def _beginning(kind: type[Task], scene: ArenaScene, score: str, device: str) -> _Beginning:
+    """Returns what worlds begin with; what depends on a score and a device goes with them."""
+    declared, rows = declare_variables(kind, scene), starting_rows(scene)
+    if not scene.torques:  # the standing command keeps the robot where it is
+        rows[COMMANDS][:] = np.asarray(kind.start)
+    return _Beginning(declared, rows, slots_of(declared, rows))
 
 
 def episode_length(task: Task, scene: ArenaScene, options: TriFingerOptions) -> tuple[float, int]:
