@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, final
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 

@@ -61,7 +61,7 @@ def hub(env):
 
 plain, thick = started(), started()
 assert "joint_velocities\'" in thick.graph.children("air/density")
-assert thick.do({"air/density": 900.0}).changed == {"air/density"}
+assert thick.do({"air/density": 900.0}, check=False).changed == {"air/density"}
 saved = thick.snapshot()
 moved = rolled(thick)
 assert np.abs(moved - rolled(plain)).max() > 1e-3, "the binding does not act"
