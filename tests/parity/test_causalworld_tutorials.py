@@ -276,7 +276,7 @@ def test_logging_data_one_and_viewing_policies_two(tmp_path):
     assert (tmp_path / "film.mp4").stat().st_size > 1000
 
 
-def test_viewing_policies_one_and_using_agents_two():
+def test_viewing_policies_one():
     episode = iv.rollout(iv.make("trifinger/reaching-v1", skip_frame=1), "scripted", max_steps=300)
     assert episode.info["fractional_success"][-1] > 0.9
 
@@ -298,10 +298,23 @@ def test_viewing_policies_four_five_and_models_of_other_trainers(tmp_path, task)
     env.close()
 
 
-def test_using_agents_one(make):
-    env = make("pick_and_place", skip_frame=3)
-    policy = env.unwrapped.world.scripted_policy()
-    assert policy(env.unwrapped.world.observe()).shape == (1, 9)
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("pick_and_place", {"skip_frame": 3}),
+        (
+            "stacking2",
+            {"action_mode": "end_effector_positions", "defaults": {"block_0/mass": 0.02}},
+        ),
+    ],
+    ids=["one", "two"],
+)
+def test_using_agents(make, task, options):
+    """Whole episodes of both: `tests/worlds/trifinger/test_scripted.py`."""
+    env = make(task, **options)
+    before = env.unwrapped.values["end_effector_positions"].copy()
+    iv.rollout(env, "scripted", seed=0, max_steps=25)
+    assert np.abs(env.unwrapped.values["end_effector_positions"] - before).max() > 0.02
 
 
 # --- evaluating_model ----------------------------------------------------------------------------
@@ -318,7 +331,7 @@ def test_evaluating_model_one_and_five():
 def test_evaluating_model_two_and_three(tmp_path, task):
     results = iv.evaluate("random", f"trifinger/{task}-v1", "P0,P5", out=tmp_path / "out", **SHORT)
     results.to_parquet(tmp_path / "scores.parquet")
-    iv.report(results, tmp_path / "report")
+    iv.report(results, tmp_path / "report", episodes=False)
     assert (tmp_path / "report").is_dir()
     assert list(results.to_pandas().protocol) == ["P0", "P5"]
 
@@ -336,7 +349,9 @@ def test_evaluating_model_six(tmp_path):
     for name in ("curr0", "curr1"):
         second_version(tmp_path / f"{name}.zip")
         scores.append(iv.evaluate(tmp_path / f"{name}.zip", PUSHING, "P0", skip_frame=3, **SHORT))
-    iv.report(dict(zip(("PPO(0)", "PPO(1)"), scores, strict=True)), tmp_path / "report")
+    iv.report(
+        dict(zip(("PPO(0)", "PPO(1)"), scores, strict=True)), tmp_path / "report", episodes=False
+    )
     assert {row for each in scores for row in each.to_pandas().experiment} == {"curr0", "curr1"}
 
 
