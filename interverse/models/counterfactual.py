@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from interverse.core.rng import generator
 from interverse.metrics.recovery import Floats, total_variation
-from interverse.models.effects import Respondent
-from interverse.models.ranking import ranks_among
-from interverse.models.trials import Scenes, in_contact
+from interverse.models.effects import ProbedModel
+from interverse.models.ranking import numbered, ranks_among
+from interverse.models.trials import Scenes, in_contact, repainted
 from interverse.worlds.world import World
 
 Shown = NDArray[np.generic]  # states or images
@@ -96,18 +96,6 @@ class CounterfactualScore:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
 
-class LatentRespondent(Respondent, Protocol):
-    """A world model that is read through a probe."""
-
-    def encodings(self, scenes: NDArray[np.generic]) -> Floats:
-        """Returns (N, width) its states of images."""
-        ...
-
-    def predictions(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
-        """Returns (N, width) the states it predicts."""
-        ...
-
-
 class CounterfactualRespondent(Protocol):
     """A model, a world or a rule that says what would have been."""
 
@@ -128,43 +116,12 @@ class CounterfactualRespondent(Protocol):
         ...
 
 
-@final
-class TrueWorld:
-    """The world itself; with the facts' noise it is the ceiling.
+class StateRespondent:
+    """What answers in states, seen as one-hot numbers; by itself it expects no effect.
 
     Args:
-        trials: whose worlds to ask.
-        noise: 1: the facts' own. Another number: noise that is independent of it, so that the
-            answer is that of a model with perfect mechanisms that cannot know the noise.
+        values: how many values an object has.
     """
-
-    def __init__(self, trials: CounterfactualTrials, *, noise: int = 1) -> None:
-        self._scenes, self._values, self._noise = trials.scenes, trials.values, noise
-
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
-        """Returns states."""
-        return trials.states, trials.truth
-
-    def encode(self, shown: Shown) -> Floats:
-        """Returns one-hot states."""
-        return np.eye(self._values)[shown].reshape(len(shown), -1)
-
-    def predict(self, facts: Facts) -> Floats:
-        """Returns what the altered scenes become."""
-        return self.encode(self._after(facts.twins, facts.twin_actions))
-
-    def effects(self, facts: Facts) -> Floats:
-        """Returns which objects become another."""
-        fact = self._after(facts.scenes, facts.actions)
-        return (fact != self._after(facts.twins, facts.twin_actions)).astype(float)
-
-    def _after(self, scenes: Shown, actions: NDArray[np.int64]) -> NDArray[np.int64]:
-        self._scenes.show(scenes)
-        return self._scenes.act(actions, step=self._noise)
-
-
-class _CopyRespondent:
-    """A respondent that shows something it was given: no effect on any other object."""
 
     def __init__(self, values: int) -> None:
         self._values = values
@@ -183,7 +140,35 @@ class _CopyRespondent:
 
 
 @final
-class CopyTheFact(_CopyRespondent):
+class TrueWorld(StateRespondent):
+    """The world itself; with the facts' noise it is the ceiling.
+
+    Args:
+        trials: whose worlds to ask.
+        noise: 1: the facts' own. Another number: noise that is independent of it, so that the
+            answer is that of a model with perfect mechanisms that cannot know the noise.
+    """
+
+    def __init__(self, trials: CounterfactualTrials, *, noise: int = 1) -> None:
+        super().__init__(trials.values)
+        self._scenes, self._noise = trials.scenes, noise
+
+    def predict(self, facts: Facts) -> Floats:
+        """Returns what the altered scenes become."""
+        return self.encode(self._after(facts.twins, facts.twin_actions))
+
+    def effects(self, facts: Facts) -> Floats:
+        """Returns which objects become another."""
+        fact = self._after(facts.scenes, facts.actions)
+        return (fact != self._after(facts.twins, facts.twin_actions)).astype(float)
+
+    def _after(self, scenes: Shown, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+        self._scenes.show(scenes)
+        return self._scenes.act(actions, step=self._noise)
+
+
+@final
+class CopyTheFact(StateRespondent):
     """The baseline that takes the fact's outcome for the counterfactual."""
 
     def predict(self, facts: Facts) -> Floats:
@@ -192,7 +177,7 @@ class CopyTheFact(_CopyRespondent):
 
 
 @final
-class KeepTheScene(_CopyRespondent):
+class KeepTheScene(StateRespondent):
     """The baseline that takes the altered scene for what becomes of it, as if nothing were done."""
 
     def predict(self, facts: Facts) -> Floats:
@@ -201,7 +186,7 @@ class KeepTheScene(_CopyRespondent):
 
 
 @final
-class MoveTheActed(_CopyRespondent):
+class MoveTheActed(StateRespondent):
     """The baseline that knows what becomes of the acted object and of no other."""
 
     def __init__(self, trials: CounterfactualTrials) -> None:
@@ -217,12 +202,11 @@ class MoveTheActed(_CopyRespondent):
         return self.encode(states)
 
 
-@final
 class ModelCounterfactual:
     """A world model that predicts from the altered scene, read through a probe."""
 
-    def __init__(self, respondent: LatentRespondent) -> None:
-        self._respondent = respondent
+    def __init__(self, respondent: ProbedModel) -> None:
+        self.respondent = respondent
 
     def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
         """Returns images."""
@@ -230,35 +214,28 @@ class ModelCounterfactual:
 
     def encode(self, shown: Shown) -> Floats:
         """Returns the model's encodings."""
-        return self._respondent.encodings(shown)
+        return self.respondent.encodings(shown)
 
     def predict(self, facts: Facts) -> Floats:
         """Returns predicted states of the altered scenes."""
-        return self._respondent.predictions(facts.twins, facts.twin_actions)
+        return self.respondent.predictions(facts.twins, facts.twin_actions)
 
     def effects(self, facts: Facts) -> Floats:
         """Returns how far the probe's reading of the two predictions differs."""
-        fact = self._respondent.after(facts.scenes, facts.actions)
-        return total_variation(fact, self._respondent.after(facts.twins, facts.twin_actions))
+        fact = self.respondent.after(facts.scenes, facts.actions)
+        return total_variation(fact, self.respondent.after(facts.twins, facts.twin_actions))
 
 
 @final
-class ReadTruth:
+class ReadTruth(ModelCounterfactual):
     """The true counterfactuals, read by a model's encoder and probe: perfect predictions.
 
     What is missing from the true world's scores is the reading's fault.
     """
 
-    def __init__(self, respondent: LatentRespondent, trials: CounterfactualTrials) -> None:
-        self._respondent, self._truth = respondent, trials.truth_images
-
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
-        """Returns images."""
-        return trials.images, trials.truth_images
-
-    def encode(self, shown: Shown) -> Floats:
-        """Returns the model's encodings."""
-        return self._respondent.encodings(shown)
+    def __init__(self, respondent: ProbedModel, trials: CounterfactualTrials) -> None:
+        super().__init__(respondent)
+        self._truth = trials.truth_images
 
     def predict(self, facts: Facts) -> Floats:
         """Returns encodings of the true counterfactuals."""
@@ -266,9 +243,8 @@ class ReadTruth:
 
     def effects(self, facts: Facts) -> Floats:
         """Returns how far the probe's reading of the two true outcomes differs."""
-        return total_variation(
-            self._respondent.now(facts.outcomes), self._respondent.now(self._truth)
-        )
+        read = self.respondent.now
+        return total_variation(read(facts.outcomes), read(self._truth))
 
 
 def score_counterfactuals(
@@ -282,18 +258,23 @@ def score_counterfactuals(
     found = ranks_among(
         torch.as_tensor(respondent.predict(facts)),
         torch.as_tensor(features),
-        torch.as_tensor(_same(shown)),
+        torch.as_tensor(numbered(shown)),
     )[torch.as_tensor(moved.any(axis=1))]
     errors = np.abs(moved - respondent.effects(facts))
     others = trials.states.altered[:, None] != np.arange(moved.shape[1])
-    per_object = [_mean(errors[:, i], others[:, i]) or 0.0 for i in range(moved.shape[1])]
+
+    def means(rows: NDArray[np.bool_]) -> list[float | None]:
+        pairs = zip(errors.T, rows.T, strict=True)
+        return [round(float(own[here].mean()), 6) if here.any() else None for own, here in pairs]
+
+    per_object = [one or 0.0 for one in means(others)]
     return CounterfactualScore(
         hits=100.0 * float((found == 1).double().mean()),
         mrr=100.0 * float((1.0 / found).double().mean()),
         effect_error=float(np.mean(per_object)),
         effect_errors=tuple(per_object),
-        missed=_per_object(errors, others & (moved == 1)),
-        spurious=_per_object(errors, others & (moved == 0)),
+        missed=tuple(means(others & (moved == 1))),
+        spurious=tuple(means(others & (moved == 0))),
         trials=len(truth),
         ranked=len(found),
     )
@@ -346,11 +327,8 @@ def _chemistry(scenes: Scenes, rng: np.random.Generator) -> _Drawn:
     acted, paint = rng.integers(n, size=rows), rng.integers(colors, size=rows)
     own = rng.random(rows) < 0.5
     altered = np.where(own, acted, (acted + rng.integers(1, n, size=rows)) % n)
-    step, every = rng.integers(1, colors, size=rows), np.flatnonzero(~own)
-    twins = states.copy()
-    twins[every, altered[every]] = (states[every, altered[every]] + step[every]) % colors
-    twin_paint = np.where(own, (paint + step) % colors, paint)
-    return _Drawn(states, acted * colors + paint, twins, acted * colors + twin_paint, altered)
+    step = rng.integers(1, colors, size=rows)
+    return _Drawn(states, *repainted(states, acted, altered, paint, step, colors), altered)
 
 
 def _blocks(scenes: Scenes, rng: np.random.Generator) -> _Drawn:
@@ -367,21 +345,3 @@ def _blocks(scenes: Scenes, rng: np.random.Generator) -> _Drawn:
     twins[np.arange(rows), altered] = free
     actions = acted * (scenes.actions // n) + direction
     return _Drawn(states, actions, twins, actions, altered)
-
-
-def _same(shown: Shown) -> NDArray[np.int64]:
-    """Returns (N,) numbers, equal where two states or images are."""
-    rows = np.ascontiguousarray(shown).reshape(len(shown), -1)
-    keys = rows.view([("", rows.dtype)] * rows.shape[1]) if rows.shape[1] < 64 else None
-    if keys is None:
-        codes = [hash(row.tobytes()) for row in rows]
-        return np.unique(np.array(codes), return_inverse=True)[1].astype(np.int64)
-    return np.unique(keys.ravel(), return_inverse=True)[1].astype(np.int64)
-
-
-def _mean(values: Floats, rows: NDArray[np.bool_]) -> float | None:
-    return round(float(values[rows].mean()), 6) if rows.any() else None
-
-
-def _per_object(errors: Floats, rows: NDArray[np.bool_]) -> tuple[float | None, ...]:
-    return tuple(_mean(errors[:, i], rows[:, i]) for i in range(errors.shape[1]))

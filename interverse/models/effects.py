@@ -8,8 +8,10 @@ recovers its own graph; a model that predicts no change recovers the empty one.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 import torch
@@ -72,47 +74,62 @@ class Effects:
     direct: Floats  # (n, n)
 
 
+class ProbedModel(ABC):
+    """A model of pictures, asked in its latent space and read through a probe."""
+
+    @abstractmethod
+    def encodings(self, scenes: NDArray[np.generic]) -> Floats:
+        """Returns (N, width) the model's states of images."""
+
+    @abstractmethod
+    def predictions(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
+        """Returns (N, width) the states it predicts."""
+
+    @abstractmethod
+    def read(self, states: Floats) -> Floats:
+        """Returns (N, objects, values): chances that the probe reads in states (N, width)."""
+
+    def now(self, scenes: NDArray[np.generic]) -> Floats:
+        """Returns what is read in the encodings of images."""
+        return self.read(self.encodings(scenes))
+
+    def after(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
+        """Returns what is read in the predicted next states."""
+        return self.read(self.predictions(scenes, actions))
+
+
 @final
-class ModelRespondent:
+class ModelRespondent(ProbedModel):
     """A world model, asked in its latent space and read through a probe."""
 
     def __init__(self, model: WorldModel, probe: Probe) -> None:
         self.model, self.probe = model.eval(), probe.eval()
         self._device = next(model.parameters()).device
 
-    @torch.no_grad()
-    def now(self, scenes: NDArray[np.generic]) -> Floats:
-        """Returns what the probe reads in the encodings of images."""
-        return np.concatenate(
-            [self.probe(self._encode(part)).cpu().numpy() for part in _parts(scenes)]
-        )
-
-    @torch.no_grad()
-    def after(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
-        """Returns what the probe reads in the predicted next states."""
-        rows = []
-        for part, chosen in zip(_parts(scenes), _parts(actions), strict=True):
-            action = torch.as_tensor(chosen, device=self._device)
-            rows.append(self.probe(self.model.predict(self._encode(part), action)).cpu().numpy())
-        return np.concatenate(rows)
-
-    @torch.no_grad()
     def encodings(self, scenes: NDArray[np.generic]) -> Floats:
         """Returns (N, width) the model's states of images."""
-        parts = [self._encode(part).flatten(1).cpu().numpy() for part in _parts(scenes)]
-        return np.concatenate(parts)
+        return self._by_parts(self._encode, scenes)
 
-    @torch.no_grad()
     def predictions(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
         """Returns (N, width) the states it predicts."""
-        rows = []
-        for part, chosen in zip(_parts(scenes), _parts(actions), strict=True):
-            action = torch.as_tensor(chosen, device=self._device)
-            rows.append(self.model.predict(self._encode(part), action).flatten(1).cpu().numpy())
-        return np.concatenate(rows)
+        return self._by_parts(lambda s, a: self.model.predict(self._encode(s), a), scenes, actions)
 
-    def _encode(self, images: NDArray[np.generic]) -> torch.Tensor:
-        return self.model.encode(to_float(torch.as_tensor(images).to(self._device)))
+    def read(self, states: Floats) -> Floats:
+        """Returns what the probe reads in states."""
+        found = self._by_parts(self.probe, states)
+        return found.reshape(len(found), self.probe.objects, self.probe.values)
+
+    def _encode(self, images: torch.Tensor) -> torch.Tensor:
+        return self.model.encode(to_float(images))
+
+    @torch.no_grad()
+    def _by_parts(self, of: Callable[..., torch.Tensor], *arrays: NDArray[Any]) -> Floats:
+        """Returns (N, width) what a function gives, some rows at a time on the model's device."""
+        parts = []
+        for start in range(0, len(arrays[0]), _ROWS):
+            rows = (array[start : start + _ROWS] for array in arrays)
+            parts.append(of(*(torch.as_tensor(part).to(self._device) for part in rows)))
+        return torch.cat(parts).flatten(1).cpu().numpy()
 
 
 def effects(respondent: Respondent, trials: Trials, *, floor: float = 0.0) -> Effects:
@@ -155,7 +172,3 @@ def score_effects(
         found_direct=found.total if one_step else found.direct,
         threshold=threshold,
     )
-
-
-def _parts(array: NDArray[np.generic]) -> list[NDArray[np.generic]]:
-    return [array[start : start + _ROWS] for start in range(0, len(array), _ROWS)]

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from interverse.core.errors import InvalidValueError, check_whole, explain
@@ -123,6 +125,12 @@ def ranks_among(predicted: Tensor, candidates: Tensor, pictures: Tensor) -> Tens
         other = pictures[start : start + len(rows), None] != pictures[None]
         out.append(((distances <= own) & other).sum(1))
     return torch.cat(out) + 1
+
+
+def numbered(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Returns (N,) numbers, equal where two rows are: a new row has the least number left."""
+    seen: dict[bytes, int] = {}
+    return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows], dtype=np.int64)
 
 
 def _check_states(true: Tensor, predicted: Tensor) -> None:

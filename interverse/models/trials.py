@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from interverse.core.rng import Noise, generator
 from interverse.metrics.recovery import Floats
-from interverse.models.effects import ModelRespondent, Trials
+from interverse.models.effects import ProbedModel, Trials
 from interverse.worlds.world import World
 
 _GRID = 5
@@ -50,7 +50,7 @@ class WorldRespondent:
         """Returns the states after the actions, as certainties."""
         return np.eye(self._values)[self.scenes.after(scenes, actions)]
 
-    def read_by(self, model: ModelRespondent) -> ReadOutcomes:
+    def read_by(self, model: ProbedModel) -> ReadOutcomes:
         """Returns the world whose true pictures are read by a model's encoder and probe."""
         return ReadOutcomes(self.scenes, model)
 
@@ -62,7 +62,7 @@ class ReadOutcomes:
     It scores what perfect predictions would score: what is missing is the reading's fault.
     """
 
-    def __init__(self, scenes: Scenes, model: ModelRespondent) -> None:
+    def __init__(self, scenes: Scenes, model: ProbedModel) -> None:
         self._scenes, self._model = scenes, model
 
     def now(self, scenes: NDArray[np.generic]) -> Floats:
@@ -134,24 +134,39 @@ def chemistry_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldRespo
     states = rng.integers(colors, size=(rows, n))
     acted, altered = rng.integers(n, size=(2, rows))
     paint, step = rng.integers(colors, size=rows), rng.integers(1, colors, size=rows)
-    own = acted == altered
-    twins = states.copy()
-    every = np.flatnonzero(~own)
-    twins[every, altered[every]] = (states[every, altered[every]] + step[every]) % colors
-    twin_paint = np.where(own, (paint + step) % colors, paint)
+    made, twins, twin_actions = repainted(states, acted, altered, paint, step, colors)
     return _both(
         scenes,
         Trials(
             scenes=states,
-            actions=acted * colors + paint,
+            actions=made,
             acted=acted,
             twins=twins,
-            twin_actions=acted * colors + twin_paint,
+            twin_actions=twin_actions,
             altered=altered,
         ),
         graph=np.array(world.read("graph/adjacency"), dtype=np.int64)[0],
         values=colors,
     )
+
+
+def repainted(
+    states: NDArray[np.int64],
+    acted: NDArray[np.int64],
+    altered: NDArray[np.int64],
+    paint: NDArray[np.int64],
+    step: NDArray[np.int64],
+    colors: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Returns actions, twins and their actions: `altered` has another colour, `step` further on.
+
+    Where the acted object is altered, that is another colour of the paint.
+    """
+    twins, own = states.copy(), acted == altered
+    every = np.flatnonzero(~own)
+    twins[every, altered[every]] = (states[every, altered[every]] + step[every]) % colors
+    twin_paint = np.where(own, (paint + step) % colors, paint)
+    return acted * colors + paint, twins, acted * colors + twin_paint
 
 
 def blocks_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldRespondent]:
@@ -207,13 +222,7 @@ def in_contact(
 def _both(
     scenes: Scenes, trials: Trials, *, graph: NDArray[np.int64], values: int
 ) -> tuple[GridTrials, WorldRespondent]:
-    pictures = Trials(
-        scenes=scenes.images(trials.scenes),
-        actions=trials.actions,
-        acted=trials.acted,
-        twins=scenes.images(trials.twins),
-        twin_actions=trials.twin_actions,
-        altered=trials.altered,
-    )
+    shown = scenes.images(trials.scenes), scenes.images(trials.twins)
+    pictures = replace(trials, scenes=shown[0], twins=shown[1])
     found = GridTrials(states=trials, images=pictures, graph=graph, values=values)
     return found, WorldRespondent(scenes, values)

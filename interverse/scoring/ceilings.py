@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import to_numpy
 from interverse.metrics.recovery import Floats
-from interverse.models.counterfactual import CounterfactualTrials, Facts, Shown
+from interverse.models.counterfactual import CounterfactualTrials, Facts, StateRespondent
 from interverse.worlds.world import World
 
 _Span = tuple[float, float]
@@ -92,21 +92,14 @@ class KnownChances:
 
 
 @final
-class LikelyOutcome:
+class LikelyOutcome(StateRespondent):
     """Answers with the likeliest outcome of each trial (mode), or with its chances (mean)."""
 
     def __init__(
         self, trials: CounterfactualTrials, chances: Sequence[Chances], by: Literal["mode", "mean"]
     ) -> None:
-        self._values, self._chances, self._by = trials.values, chances, by
-
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
-        """Returns states."""
-        return trials.states, trials.truth
-
-    def encode(self, shown: Shown) -> Floats:
-        """Returns one-hot states."""
-        return np.eye(self._values)[shown].reshape(len(shown), -1)
+        super().__init__(trials.values)
+        self._chances, self._by = chances, by
 
     def predict(self, facts: Facts) -> Floats:
         """Returns the likeliest states, or the mean of their one-hot forms."""

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from interverse.core.rng import Noise, generator, region_seed
 from interverse.envs.build import build_world
-from interverse.metrics.recovery import Floats, edge_scores
+from interverse.metrics.recovery import Floats, edge_scores, total_variation
 from interverse.models.counterfactual import (
     CopyTheFact,
     CounterfactualScore,
@@ -27,14 +27,13 @@ from interverse.models.counterfactual import (
     KeepTheScene,
     ModelCounterfactual,
     MoveTheActed,
-    Shown,
     TrueWorld,
     counterfactual_trials,
     score_counterfactuals,
 )
-from interverse.models.effects import effects
+from interverse.models.effects import ProbedModel, effects
 from interverse.models.heads import Probe, Scale, fit_probe_head, fit_reward_head
-from interverse.models.ranking import ranks
+from interverse.models.ranking import numbered, ranks
 from interverse.models.trials import (
     GridTrials,
     Scenes,
@@ -44,7 +43,7 @@ from interverse.models.trials import (
     in_contact,
 )
 from interverse.scoring.ceilings import KnownChances, LikelyOutcome
-from interverse.scoring.outside import Fact, OutsideModel, nearest, numbered
+from interverse.scoring.outside import Fact, OutsideModel, nearest
 from interverse.scoring.planning import HORIZONS, Episodes, latent_distance, score_planning
 from interverse.scoring.shares import (
     PERCENT,
@@ -124,24 +123,11 @@ class _InScene(NamedTuple):
 
 
 @final
-class Reader:
-    """A model read through a probe: answers as `effects` and `score_counterfactuals` ask them."""
+class Reader(ProbedModel):
+    """Anyone's model read through a probe."""
 
     def __init__(self, model: OutsideModel, probe: Probe, scale: Scale) -> None:
         self.model, self._probe, self._scale = model, probe, scale
-
-    @torch.no_grad()
-    def read(self, flat: Tensor) -> Floats:
-        """Returns (N, objects, values): chances that the probe reads in flat latents."""
-        return self._probe(self._scale(flat)).double().numpy()
-
-    def now(self, scenes: NDArray[np.generic]) -> Floats:
-        """Returns what is read in the encodings of images."""
-        return self.read(self.model.flat(scenes))
-
-    def after(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
-        """Returns what is read in the predicted next latents."""
-        return self.read(self._predicted(scenes, actions))
 
     def encodings(self, scenes: NDArray[np.generic]) -> Floats:
         """Returns (N, width) the latents of images."""
@@ -149,10 +135,12 @@ class Reader:
 
     def predictions(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
         """Returns (N, width) the predicted next latents."""
-        return self._predicted(scenes, actions).numpy()
+        return self.model.last(self.model.encode(scenes), actions[:, None]).numpy()
 
-    def _predicted(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Tensor:
-        return self.model.last(self.model.encode(scenes), actions[:, None])
+    @torch.no_grad()
+    def read(self, states: Floats) -> Floats:
+        """Returns (N, objects, values): chances that the probe reads in flat latents."""
+        return self._probe(self._scale(torch.as_tensor(states))).double().numpy()
 
 
 @final
@@ -293,18 +281,19 @@ class GridBench:
     def scores(self, model: OutsideModel) -> dict[str, Score]:
         """Returns every kind of score of a model."""
         untrained = model.untrained()
-        reader = self._reader(model)
-        unread = None if untrained is None or self.no_graph else self._reader(untrained)
-        return {
+        out = {
             "ranking": self._ranking(model, untrained),
             "in_scene": self._in_scene_score(model, untrained),
-            "effects": absent(self.no_graph) if self.no_graph else self._effects(reader, unread),
-            "graph": absent(self.no_graph) if self.no_graph else self._graph(reader, unread),
-            "counterfactual": absent(self.no_graph)
-            if self.no_graph
-            else self._counterfactual(reader, unread),
-            "planning": self._planning(model, untrained),
         }
+        for kind in ("effects", "graph", "counterfactual"):
+            out[kind] = absent(self.no_graph)
+        if not self.no_graph:
+            reader = self._reader(model)
+            unread = None if untrained is None else self._reader(untrained)
+            out["effects"] = self._effects(reader, unread)
+            out["graph"] = self._graph(reader, unread)
+            out["counterfactual"] = self._counterfactual(reader, unread)
+        return {**out, "planning": self._planning(model, untrained)}
 
     def _reader(self, model: OutsideModel) -> Reader:
         """Returns a model with the probe that reads objects off its latents of true frames."""
@@ -508,9 +497,9 @@ class GridBench:
                 "mean": LikelyOutcome(trials, prior, "mean"),
                 "exact_posterior": LikelyOutcome(trials, posterior, "mode"),
             }
-        candidates = numbered(
-            np.concatenate([trials.truth, *_states_of(trials.states)]).astype(np.int64)
-        )
+        facts = trials.states
+        shown = [trials.truth, *map(np.asarray, (facts.outcomes, facts.scenes, facts.twins))]
+        candidates = numbered(np.concatenate(shown).astype(np.int64))
         out = {
             **_hits(score),
             "mrr": rounded(score.mrr),
@@ -554,74 +543,46 @@ class GridBench:
 
 
 @final
-class _AbductingCounterfactual:
+class _AbductingCounterfactual(ModelCounterfactual):
     """A model that predicts from the altered scene, knowing the fact where it can abduct.
 
     Args:
         reader: the model, which may have an `abduct`.
-        residual: carry over the fact's residual, see `abduction`, instead.
+        residual: carry over the fact's residual, see `outside.Abducting`, instead.
     """
 
     def __init__(self, reader: Reader, *, residual: bool = False) -> None:
-        self._reader, self._residual = reader, residual
+        super().__init__(reader)
+        self._model, self._residual = reader.model, residual
         self.abducts = callable(getattr(reader.model.model, "abduct", None))
-        self._plain = ModelCounterfactual(reader)
-
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
-        """Returns images."""
-        return self._plain.facts(trials)
-
-    def encode(self, shown: Shown) -> Floats:
-        """Returns the model's latents."""
-        return self._plain.encode(shown)
 
     def predict(self, facts: Facts) -> Floats:
         """Returns predicted latents of the altered scenes."""
-        return self._twins(facts).numpy()
+        if self._residual:
+            expected = self.respondent.predictions(facts.scenes, facts.actions)
+            twins = self.respondent.predictions(facts.twins, facts.twin_actions)
+            return self.encode(facts.outcomes) + twins - expected
+        fact = Fact(observations=facts.scenes, actions=facts.actions, outcomes=facts.outcomes)
+        knowing = self._model.abducted(fact)
+        one = self._model if knowing is None else knowing
+        twins = self._model.encode(np.asarray(facts.twins))
+        return one.last(twins, facts.twin_actions[:, None], in_order=knowing is not None).numpy()
 
     def effects(self, facts: Facts) -> Floats:
         """Returns how far the reading of the twin's outcome is from that of the fact's."""
         if not self.abducts:
-            return self._plain.effects(facts)
-        fact = self._reader.now(facts.outcomes)
-        return np.asarray(0.5 * np.abs(fact - self._reader.read(self._twins(facts))).sum(-1))
-
-    def _twins(self, facts: Facts) -> Tensor:
-        model = self._reader.model
-        if self._residual:
-            known = [
-                model.last(model.encode(np.asarray(scenes)), actions[:, None])
-                for scenes, actions in (
-                    (facts.scenes, facts.actions),
-                    (facts.twins, facts.twin_actions),
-                )
-            ]
-            return model.flat(np.asarray(facts.outcomes)) + known[1] - known[0]
-        fact = Fact(observations=facts.scenes, actions=facts.actions, outcomes=facts.outcomes)
-        knowing = model.abducted(fact)
-        one = model if knowing is None else knowing
-        twins = model.encode(np.asarray(facts.twins))
-        return one.last(twins, facts.twin_actions[:, None], in_order=knowing is not None)
+            return super().effects(facts)
+        fact = self.respondent.now(facts.outcomes)
+        return total_variation(fact, self.respondent.read(self.predict(facts)))
 
 
 @final
-class _NothingPredicted:
+class _NothingPredicted(ModelCounterfactual):
     """The model's own latents of the altered scenes, left as they are."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._plain, self._reader = ModelCounterfactual(reader), reader
-
-    def facts(self, trials: CounterfactualTrials) -> tuple[Facts, Shown]:
-        """Returns images."""
-        return self._plain.facts(trials)
-
-    def encode(self, shown: Shown) -> Floats:
-        """Returns the model's latents."""
-        return self._plain.encode(shown)
 
     def predict(self, facts: Facts) -> Floats:
         """Returns the latents of the altered scenes."""
-        return self._plain.encode(facts.twins)
+        return self.encode(facts.twins)
 
     def effects(self, facts: Facts) -> Floats:
         """Returns zeros."""
@@ -735,7 +696,3 @@ def _by_pair(
 def _precision(graph: NDArray[np.int64], rates: list[list[float | None]]) -> float:
     known = np.array([[0.0 if one is None else one for one in row] for row in rates])
     return rounded(edge_scores(graph, known).average_precision)
-
-
-def _states_of(facts: Facts) -> list[NDArray[Any]]:
-    return [np.asarray(part) for part in (facts.outcomes, facts.scenes, facts.twins)]

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
+from interverse.models.ranking import numbered
 from interverse.models.source import to_float
 from interverse.models.world_model import WorldModel
 
@@ -62,6 +63,49 @@ class OwnModel(nn.Module):
     def rollout(self, states: Tensor, actions: Tensor) -> Tensor:
         """Returns (N, K, slots, width): the states after 1..K of the actions."""
         return self.model.rollout(states, actions).transpose(0, 1)
+
+
+@final
+class Abducting(nn.Module):
+    """Abduction for any world model: what a fact did beyond its prediction happens again.
+
+    Noise is taken to be added to the model's prediction, in its latent space: the residual of the
+    fact (its outcome less what was predicted of it) is carried over to the altered scene. That
+    needs no training, and exact noise of another form (chemistry's inverse chances) it only
+    approaches.
+
+    Args:
+        model: a world model of this library, or anything with `encode` and `rollout` on tensors.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = OwnModel(model) if isinstance(model, WorldModel) else model
+
+    def encode(self, observations: Any) -> Any:
+        """Returns the model's latents."""
+        return self.model.encode(observations)
+
+    def rollout(self, latents: Any, actions: Any) -> Any:
+        """Returns the model's predictions."""
+        return self.model.rollout(latents, actions)
+
+    def abduct(self, fact: Fact) -> _CarriedOver:
+        """Returns the model with the residuals of N facts, row by row."""
+        expected = self.rollout(self.encode(fact.observations), fact.actions[:, None])[:, -1]
+        return _CarriedOver(self, self.encode(fact.outcomes) - expected)
+
+
+@final
+class _CarriedOver:
+    """A model's `rollout` with the residual of row i's fact on every prediction of row i."""
+
+    def __init__(self, model: Abducting, residual: Tensor) -> None:
+        self._model, self._residual = model, residual
+
+    def rollout(self, latents: Any, actions: Any) -> Any:
+        """Returns predictions (N, K, ...) plus residuals (N, ...)."""
+        return self._model.rollout(latents, actions) + self._residual[:, None]
 
 
 @final
@@ -243,12 +287,6 @@ class _Abducted:
 
     def rollout(self, latents: Any, actions: Any) -> Any:
         return self._known.rollout(latents, actions)
-
-
-def numbered(rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Returns (N,) numbers, equal where two rows are: a new row has the least number left."""
-    seen: dict[bytes, int] = {}
-    return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows], dtype=np.int64)
 
 
 def nearest(states: Tensor, candidates: Tensor, same: NDArray[np.bool_]) -> NDArray[np.bool_]:

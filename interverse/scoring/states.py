@@ -19,10 +19,10 @@ from torch import Tensor
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import region_seed
 from interverse.envs import WorldVectorEnv
-from interverse.models.ranking import ranks
+from interverse.models.ranking import numbered, ranks
 from interverse.models.state_network import random_actions
 from interverse.models.state_worlds import state_worlds
-from interverse.scoring.outside import OutsideModel, nearest, numbered
+from interverse.scoring.outside import OutsideModel, nearest
 from interverse.scoring.planning import HORIZONS, latent_distance
 from interverse.scoring.shares import PERCENT, Score, absent, balanced, mean_of, rounded, share
 

@@ -10,8 +10,8 @@ from interverse.errors import InvalidValueError
 from interverse.models import WorldModel, WorldModelConfig
 from interverse.models.source import to_float
 from interverse.scoring import grid, states
-from interverse.scoring.abduction import Abducting
 from interverse.scoring.grid import GridBench, GridSizes
+from interverse.scoring.outside import Abducting
 from interverse.scoring.states import StateSizes
 
 TINY = GridSizes(
