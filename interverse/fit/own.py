@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-import gymnasium
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ from interverse.fit.page import write_scores_page
 from interverse.fit.settings import FitRequest, score_budget
 from interverse.fit.work import Clock, Record, run_stamp
 from interverse.models.checkpoint import read_tensors, write_tensors
-from interverse.models.state_worlds import state_worlds
+from interverse.models.state_network import play, random_actions, state_worlds
 from interverse.scoring.built import build_model
 from interverse.scoring.grid import FAMILIES
 from interverse.scoring.outside import OutsideModel
@@ -195,23 +194,13 @@ def _episodes(settings: FitOwn, *, count: int, seed: int) -> tuple[NDArray[Any],
     else:
         env = state_worlds(settings.id, count, steps=_STEPS, options=settings.options)
     start = region_seed("training", seed)
-    rng = generator(seed=start, name="fit/own/actions")
-    space = env.single_action_space
 
     def shown(observation: Any) -> NDArray[Any]:
         return np.array(observation["image"] if grid else observation)
 
     try:
-        seen, done = [shown(env.reset(seed=start)[0])], []
-        for _ in range(_STEPS):
-            if isinstance(space, gymnasium.spaces.Discrete):
-                action = rng.integers(int(space.n), size=count)
-            else:
-                action = rng.uniform(space.low, space.high, (count, *space.shape)).astype(
-                    space.dtype
-                )
-            seen.append(shown(env.step(action)[0]))
-            done.append(action)
+        first, _ = env.reset(seed=start)
+        actions = random_actions(env, _STEPS, start)
+        return play(env, actions, shown, first).states, actions.swapaxes(0, 1)
     finally:
         env.close()
-    return np.stack(seen, axis=1), np.stack(done, axis=1)

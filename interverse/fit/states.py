@@ -28,7 +28,6 @@ from interverse.models.state_counterfactual import (
     StateRespondent,
     StateTrials,
     TrueStates,
-    column_units,
     score_states,
     state_trials,
 )
@@ -36,10 +35,13 @@ from interverse.models.state_network import (
     StateEpisodes,
     StateNetwork,
     collect_states,
+    column_units,
     fit_state_network,
+    play,
     random_actions,
+    state_worlds,
+    variables_of,
 )
-from interverse.models.state_worlds import play, state_worlds, states_of
 from interverse.reports.sections import Grid, Section, write_summary
 from interverse.scoring.shares import absent
 from interverse.scoring.world_model import KINDS, score_world_model
@@ -178,13 +180,14 @@ class _StateFitWork:
         env = state_worlds(self.settings.id, self.sizes["trials"], steps=_PLANNED, options=options)
         try:
             env.reset(seed=seed + 20_000)
-            moment, start = env.snapshot(), states_of(env.values, data.names)
+            moment, see = env.snapshot(), variables_of(env, data.names)
+            start = see(None)
             drawn = np.stack([random_actions(env, _PLANNED, seed + k) for k in range(_PLANS + 1)])
             plans = drawn.swapaxes(0, 2).swapaxes(1, 2)  # (worlds, plans, steps, A)
 
             def ends(chosen: NDArray[Any]) -> Floats:
                 env.restore(moment)
-                return shown(play(env, data.names, chosen.swapaxes(0, 1)).last)
+                return shown(play(env, chosen.swapaxes(0, 1), see).last)
 
             target, own = ends(plans[:, 0]), plans[:, 1:]
             flat = own.reshape(-1, *own.shape[2:]).astype(np.float64)
@@ -243,20 +246,17 @@ class _StateFitWork:
             first, _ = env.reset(seed=region_seed("training", seed))
             if np.asarray(first).ndim != 2:
                 return {kind: absent("the world shows pictures") for kind in KINDS}
-            seen, lengths = [np.asarray(first, dtype=np.float64)], np.zeros(len(first), int)
             actions = random_actions(env, sizes["steps"], seed)
-            for action in actions:
-                lengths += ~env.driver.ended
-                seen.append(np.asarray(env.step(action)[0], dtype=np.float64))
+            played = play(env, actions, lambda o: np.array(o, dtype=np.float64), first)
         finally:
             env.close()
         episodes = StateEpisodes(
             moving=("observation",),
             constant=(),
-            columns={"observation": slice(0, seen[0].shape[1])},
-            states=np.stack(seen, axis=1),
+            columns={"observation": slice(0, played.states.shape[2])},
+            states=played.states,
             actions=actions.swapaxes(0, 1).astype(np.float64),
-            lengths=lengths,
+            lengths=played.lengths,
         )
         own, _ = fit_state_network(episodes, epochs=sizes["epochs"], seed=seed)
         return score_world_model(

@@ -24,12 +24,18 @@ from typing import Any, Protocol, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.rng import generator
 from interverse.models.ranking import ranks_among
-from interverse.models.state_worlds import Floats, Played, columns_of, play, state_worlds
+from interverse.models.state_network import (
+    Floats,
+    column_units,
+    columns_of,
+    play,
+    state_worlds,
+    variables_of,
+)
 
 _STILL = 1e-9  # units below which a variable has not moved
 
@@ -61,15 +67,6 @@ class StateTrials:
     def units(self) -> Floats:
         """(D,) deviation of each column over outcomes; 1 where there is none."""
         return column_units(np.concatenate([self.after, self.truth]))
-
-
-def column_units(states: Floats) -> Floats:
-    """Returns (D,) the deviation of each column of (N, D); 1 where all values are the same.
-
-    >>> column_units(np.full((3, 1), 0.1)).tolist()  # whose deviation rounds to 1e-17
-    [1.0]
-    """
-    return np.where(np.ptp(states, axis=0) > 0.0, states.std(axis=0), 1.0)
 
 
 def state_trials(
@@ -105,20 +102,31 @@ def state_trials(
         env.reset(seed=seed)
         low, high = np.asarray(space.low), np.asarray(space.high)  # type: ignore[attr-defined]
         actions = rng.uniform(low, high, (2 * steps, worlds, *low.shape)).astype(space.dtype)
-        play(env, names, actions[:steps])
+        see = variables_of(env, names)
+        play(env, actions[:steps], see)
         moment = env.snapshot()
-        fact = play(env, names, actions[steps:])
+        fact = play(env, actions[steps:], see)
         env.restore(moment)
         drawn = env.variables[altered].region("A")
         if drawn is None:
             raise InvalidValueError(explain(f"{altered} has no space A to draw values from"))
         value = np.stack([drawn.sample(rng) for _ in range(worlds)])
         applied = np.asarray(env.do({altered: value}).applied)
-        twin = play(env, names, actions[steps:])
+        twin = play(env, actions[steps:], see)
         columns = columns_of(env.values, names)
     finally:
         env.close()
-    kept = _kept(altered, applied, fact, twin)
+    if not applied.any():
+        raise InvalidValueError(explain(f"every change of {altered} was refused"))
+    kept = applied & fact.whole & twin.whole
+    if not kept.any():
+        raise InvalidValueError(
+            explain(
+                f"every trial of {altered} ended before {2 * steps} steps were over",
+                allowed=f"episodes that last {steps} steps before the change and {steps} after it",
+                fix="Take fewer steps",
+            )
+        )
     return StateTrials(
         columns=columns,
         altered=altered,
@@ -129,25 +137,6 @@ def state_trials(
         truth=twin.states[kept, -1],
         tracked=tuple(tracked),
     )
-
-
-def _kept(
-    altered: str, applied: NDArray[np.bool_], fact: Played, twin: Played
-) -> NDArray[np.bool_]:
-    """Returns the trials that were not refused and that no episode's end cuts short."""
-    if not applied.any():
-        raise InvalidValueError(explain(f"every change of {altered} was refused"))
-    kept = applied & fact.whole & twin.whole
-    if not kept.any():
-        steps = fact.states.shape[1] - 1
-        raise InvalidValueError(
-            explain(
-                f"every trial of {altered} ended before {2 * steps} steps were over",
-                allowed=f"episodes that last {steps} steps before the change and {steps} after it",
-                fix="Take fewer steps",
-            )
-        )
-    return kept
 
 
 class StateRespondent(Protocol):

@@ -1,4 +1,8 @@
-"""A network on the states of any world with continuous actions: data, training, prediction.
+"""States of any world with continuous actions: worlds to play in, data, and a network on them.
+
+Worlds here never start anew by themselves, and `play` says how far every episode came. Whoever
+collects drops or cuts what lies behind an end: a reset there would look like an effect of the
+actions, and would undo what an intervention set.
 
 The state is every real variable that random actions change, and beside it some that they do not
 change but an intervention can: masses, frictions, colours. Their values are drawn anew for every
@@ -7,9 +11,9 @@ episode, so that a model can learn what they do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import gymnasium
 import numpy as np
@@ -19,14 +23,129 @@ from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
-from interverse.models.state_counterfactual import StateTrials, column_units
-from interverse.models.state_worlds import Floats, columns_of, play, state_worlds
+from interverse.envs import WorldVectorEnv, make_vec
+from interverse.envs.make import check_options
 from interverse.scm.space import Box
+
+if TYPE_CHECKING:
+    from interverse.models.state_counterfactual import StateTrials
+
+Floats = NDArray[np.float64]
 
 _WIDEST = 16  # columns of a variable; longer ones are memories of commands
 _MOST_CAUSES = 8
 _PROBED = 5  # steps after which a variable that never changed is a constant
 _HIDDEN, _BATCH, _RATE = 128, 256, 1e-3
+
+
+def state_worlds(id: str, count: int, *, steps: int, options: Mapping[str, Any]) -> WorldVectorEnv:
+    """Returns worlds that stay where their episodes end; refused where those are too short.
+
+    Args:
+        id: a registered world.
+        count: how many worlds.
+        steps: the steps that an episode must last.
+        options: of the world.
+    """
+    check_options(id, options)
+    env = make_vec(id, count, autoreset_mode="disabled", **options)
+    longest = int(env.world.max_steps)
+    if longest < steps:
+        env.close()
+        raise InvalidValueError(
+            explain(
+                f"an episode of {id} has {longest} steps, {steps} are needed",
+                allowed=f"max_steps from {steps} on",
+                fix=f"Raise max_steps (--option max_steps={steps})",
+            )
+        )
+    return env
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Played:
+    """What N worlds went through.
+
+    Attributes:
+        states: (N, steps + 1, ...); behind an episode's end they belong to no episode.
+        lengths: (N,) how many steps belong to each world's episode, up to its end.
+    """
+
+    states: NDArray[Any]
+    lengths: NDArray[np.int64]
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """(N,) whether no episode ended before the last step."""
+        return self.lengths == self.states.shape[1] - 1
+
+    @property
+    def last(self) -> NDArray[Any]:
+        """(N, ...) the states at the end, of the episode or of the play."""
+        return self.states[np.arange(len(self.states)), self.lengths]
+
+
+def play(
+    env: WorldVectorEnv,
+    actions: NDArray[Any],
+    see: Callable[[Any], NDArray[Any]],
+    first: Any = None,
+) -> Played:
+    """Returns what is seen while actions (steps, N, ...) are played.
+
+    Args:
+        env: the worlds.
+        actions: what is done.
+        see: what is seen, given the observation.
+        first: the observation before the first action.
+    """
+    states, going = [see(first)], ~env.driver.ended
+    lengths = np.zeros(env.num_envs, dtype=np.int64)
+    for action in actions:
+        states.append(see(env.step(action)[0]))
+        lengths += going
+        going &= ~env.driver.ended
+    return Played(states=np.stack(states, axis=1), lengths=lengths)
+
+
+def variables_of(env: WorldVectorEnv, names: Sequence[str]) -> Callable[[Any], Floats]:
+    """Returns how the named variables of N worlds are seen: (N, D), side by side."""
+
+    def see(observation: Any) -> Floats:
+        parts = [np.array(env.values[name], dtype=np.float64) for name in names]
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+    return see
+
+
+def columns_of(values: Mapping[str, NDArray[Any]], names: Sequence[str]) -> dict[str, slice]:
+    """Returns which columns of `variables_of` each variable has."""
+    out, start = {}, 0
+    for name in names:
+        width = int(np.prod(values[name].shape[1:], dtype=int))
+        out[name] = slice(start, start + width)
+        start += width
+    return out
+
+
+def column_units(states: Floats) -> Floats:
+    """Returns (D,) the deviation of each column of (N, D); 1 where all values are the same.
+
+    >>> column_units(np.full((3, 1), 0.1)).tolist()  # whose deviation rounds to 1e-17
+    [1.0]
+    """
+    return np.where(np.ptp(states, axis=0) > 0.0, states.std(axis=0), 1.0)
+
+
+def random_actions(env: Any, steps: int, seed: int) -> np.ndarray:
+    """Returns (steps, worlds, ...) even draws of the action space."""
+    space, shape = env.single_action_space, (steps, env.num_envs)
+    rng = generator(seed=seed, name="state-network/actions")
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return rng.integers(int(space.n), size=shape)
+    low, high = np.asarray(space.low), np.asarray(space.high)
+    return rng.uniform(low, high, (*shape, *low.shape)).astype(space.dtype)
 
 
 @final
@@ -95,10 +214,14 @@ def collect_states(
             )
         moving, constant = _variables(env, seed)
         env.reset(seed=seed)
-        draw_constants(env, constant, seed)
+        rng = generator(seed=seed, name="state-network/constants")
+        for name in constant:  # worlds that refuse a value keep theirs
+            region = env.variables[name].region("A")
+            assert region is not None
+            env.do({name: np.stack([region.sample(rng) for _ in range(episodes)])})
         names = [*moving, *constant]
         actions = random_actions(env, steps, seed)
-        played = play(env, names, actions)
+        played = play(env, actions, variables_of(env, names))
         columns = columns_of(env.values, names)
     finally:
         env.close()
@@ -131,22 +254,6 @@ def _variables(env: Any, seed: int) -> tuple[list[str], list[str]]:
         if name not in moving and isinstance(env.variables[name].region("A"), Box):
             constant.setdefault(name.rpartition("/")[2], name)
     return moving, list(constant.values())[:_MOST_CAUSES]
-
-
-def draw_constants(env: Any, names: Sequence[str], seed: int) -> None:
-    """Sets each variable to values of its space A; worlds that refuse one keep theirs."""
-    rng = generator(seed=seed, name="state-network/constants")
-    for name in names:
-        region = env.variables[name].region("A")
-        env.do({name: np.stack([region.sample(rng) for _ in range(env.num_envs)])})
-
-
-def random_actions(env: Any, steps: int, seed: int) -> np.ndarray:
-    """Returns (steps, worlds, A) even draws of the action space."""
-    space = env.single_action_space
-    rng = generator(seed=seed, name="state-network/actions")
-    low, high = np.asarray(space.low), np.asarray(space.high)
-    return rng.uniform(low, high, (steps, env.num_envs, *low.shape)).astype(space.dtype)
 
 
 @final

@@ -33,7 +33,7 @@ from interverse.models.counterfactual import (
 )
 from interverse.models.effects import ProbedModel, effects
 from interverse.models.heads import Probe, Scale, fit_probe_head, fit_reward_head
-from interverse.models.ranking import numbered, ranks
+from interverse.models.ranking import HORIZONS, numbered
 from interverse.models.trials import (
     GridTrials,
     Scenes,
@@ -43,8 +43,14 @@ from interverse.models.trials import (
     in_contact,
 )
 from interverse.scoring.ceilings import KnownChances, LikelyOutcome
-from interverse.scoring.outside import Fact, OutsideModel, nearest
-from interverse.scoring.planning import HORIZONS, Episodes, latent_distance, score_planning
+from interverse.scoring.outside import Fact, OutsideModel
+from interverse.scoring.planning import Episodes, latent_distance, score_planning
+from interverse.scoring.scenes import (
+    chance_in_scene,
+    in_scene_hits,
+    same_pictures,
+    score_ranking,
+)
 from interverse.scoring.shares import (
     PERCENT,
     Score,
@@ -232,7 +238,7 @@ class GridBench:
         return _InScene(
             start,
             outcomes,
-            _same_pictures(outcomes, start),
+            same_pictures(outcomes, start),
             self._strata(outcomes, start, states, after),
         )
 
@@ -313,37 +319,25 @@ class GridBench:
     def _ranking(self, model: OutsideModel, untrained: OutsideModel | None) -> Score:
         """Returns H@1 and MRR among the ends of other episodes, by horizon."""
         data = self._references
-        found: dict[str, Score] = {}
-        own = _ranked(model, data)
-        fresh = {} if untrained is None else _ranked(untrained, data)
-        pixels = data.images.reshape(*data.images.shape[:2], -1)
+        found = score_ranking(
+            model,
+            untrained,
+            data.images,
+            data.actions,
+            lambda images: images.reshape(len(images), -1).astype(np.float32),
+        )
         for horizon in HORIZONS:
-            shown = numbered(data.images[:, horizon])
-            hits = share(own[horizon]["model"] == 1)
-            kept = ranks(
-                torch.as_tensor(pixels[:, horizon]).float(),
-                torch.as_tensor(pixels[:, 0]).float(),
-                torch.as_tensor(shown),
-            ).own
-            found[str(horizon)] = {
-                **hits,
-                "hits": hits["value"],
-                "references": len(shown),
-                "mrr": mean_of(1.0 / own[horizon]["model"]),
-                "nothing_predicted": mean_of(own[horizon]["nothing"] == 1),
-                "do_nothing": mean_of(np.asarray(kept) == 1),
-                "chance": rounded(PERCENT / len(np.unique(shown))),
-                "true_world": mean_of(own[horizon]["true"] == 1),
-                **({"untrained": mean_of(fresh[horizon]["model"] == 1)} if fresh else {}),
-            }
-        return {**found[str(HORIZONS[0])], **found}
+            found[str(horizon)]["references"] = len(data.images)
+        return {**found, "references": len(data.images)}
 
     def _in_scene_score(self, model: OutsideModel, untrained: OutsideModel | None) -> Score:
         """Returns H@1 of the true outcome among those of all actions in the same scene."""
         scenes = self._in_scene
         names = {name: scenes.strata == i for i, name in enumerate(_STRATA)}
-        hits = _in_scene_hits(model, scenes)
-        chance = 1.0 / (1 + (~scenes.same).sum(2) / scenes.same.sum(2).clip(1))
+        count, actions = scenes.same.shape[:2]
+        tried = np.tile(np.arange(actions), (count, 1))
+        played = scenes.start, scenes.outcomes, tried, scenes.same
+        hits = in_scene_hits(model, *played)
 
         def over(found: NDArray[Any]) -> float | None:
             rows = [found[names[name]].mean() for name in _CHANGED if names[name].any()]
@@ -353,11 +347,11 @@ class GridBench:
             **balanced([hits["model"][names[name]] for name in _CHANGED]),
             "nothing_predicted": over(hits["nothing"]),
             "do_nothing": over(scenes.same[:, :, -1]),
-            "chance": over(chance),
+            "chance": over(chance_in_scene(scenes.same)),
             "true_world": over(hits["true"]),
         }
         if untrained is not None:
-            out["untrained"] = over(_in_scene_hits(untrained, scenes)["model"])
+            out["untrained"] = over(in_scene_hits(untrained, *played)["model"])
         out["strata"] = {
             name: {
                 **share(hits["model"][rows]),
@@ -608,45 +602,6 @@ def _without_graph(options: Any, objects: int, *, in_blocks: bool) -> str:
     if options.meta and options.graph_is_random:
         return "every episode has another graph"
     return ""
-
-
-def _ranked(model: OutsideModel, data: _Play) -> dict[int, dict[str, NDArray[np.int64]]]:
-    """Returns ranks by horizon: of predictions, of the first latents left, of true latents."""
-    first = model.encode(data.images[:, 0])
-    predicted = model.rollout(first, data.actions[:, : max(HORIZONS)])
-    out = {}
-    for horizon in HORIZONS:
-        true = model.flat(data.images[:, horizon])
-        shown = torch.as_tensor(numbered(data.images[:, horizon]))
-        every = {"model": predicted[:, horizon - 1], "nothing": first, "true": true}
-        out[horizon] = {
-            name: ranks(true, states.flatten(1).double(), shown).own.numpy()
-            for name, states in every.items()
-        }
-    return out
-
-
-def _in_scene_hits(model: OutsideModel, scenes: _InScene) -> dict[str, NDArray[np.bool_]]:
-    """Returns (S, A): whether no other picture is as near to the prediction as the true outcome."""
-    count, actions = scenes.outcomes.shape[:2]
-    latents = model.encode(scenes.start)
-    start = latents.flatten(1).double()
-    true = model.flat(scenes.outcomes.reshape(-1, *scenes.start.shape[1:]))
-    chosen = np.tile(np.arange(actions), count)[:, None]
-    predicted = model.last(latents.repeat_interleave(actions, 0), chosen)
-    true, predicted = (part.reshape(count, actions, -1) for part in (true, predicted))
-    candidates = torch.cat([true, start[:, None]], dim=1)
-    kept = start[:, None].expand(-1, actions, -1)
-    every = {"model": predicted, "nothing": kept, "true": true}
-    return {name: nearest(states, candidates, scenes.same) for name, states in every.items()}
-
-
-def _same_pictures(outcomes: NDArray[np.uint8], start: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Returns (S, A, A + 1): which outcomes, and whether the start, look like each outcome."""
-    count, actions = outcomes.shape[:2]
-    every = np.concatenate([outcomes, start[:, None]], axis=1)
-    numbers = numbered(every.reshape(count * (actions + 1), -1)).reshape(count, actions + 1)
-    return numbers[:, :actions, None] == numbers[:, None, :]
 
 
 def _pushed(

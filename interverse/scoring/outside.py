@@ -289,19 +289,6 @@ class _Abducted:
         return self._known.rollout(latents, actions)
 
 
-def nearest(states: Tensor, candidates: Tensor, same: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns (S, A): whether no other candidate is as near as the own true outcome.
-
-    Args:
-        states: (S, A, width) predictions of A outcomes in each of S scenes.
-        candidates: (S, C, width); the first A are the true outcomes.
-        same: (S, A, C) which candidates look like the true outcome, and never count against it.
-    """
-    distances = torch.cdist(states, candidates, compute_mode="donot_use_mm_for_euclid_dist")
-    own = distances[:, :, : states.shape[1]].diagonal(dim1=1, dim2=2)[..., None]
-    return (~((distances <= own) & torch.as_tensor(~same)).any(2)).numpy()
-
-
 def _checked(method: str, found: Any) -> Tensor:
     try:
         latents = torch.as_tensor(found).detach().cpu()

@@ -22,7 +22,6 @@ from interverse.envs.build import build_world
 from interverse.scoring.outside import OutsideModel
 from interverse.scoring.shares import Score, share
 
-HORIZONS = (1, 5, 10)
 COLUMNS = (
     "reward_open",
     "reward_closed",

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import gymnasium
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import region_seed
 from interverse.envs import WorldVectorEnv
-from interverse.models.ranking import numbered, ranks
-from interverse.models.state_network import random_actions
-from interverse.models.state_worlds import state_worlds
-from interverse.scoring.outside import OutsideModel, nearest
-from interverse.scoring.planning import HORIZONS, latent_distance
-from interverse.scoring.shares import PERCENT, Score, absent, balanced, mean_of, rounded, share
+from interverse.models.ranking import HORIZONS
+from interverse.models.state_network import play, random_actions, state_worlds
+from interverse.scoring.outside import OutsideModel
+from interverse.scoring.planning import latent_distance
+from interverse.scoring.scenes import (
+    chance_in_scene,
+    in_scene_hits,
+    same_pictures,
+    score_ranking,
+)
+from interverse.scoring.shares import Score, absent, balanced, mean_of, share
 
 _PARTS = ("references", "scenes", "planning")
 _LEAD = 3  # random steps before a scene, so that it is no mere start
@@ -59,14 +62,6 @@ PICTURES: Mapping[str, StateSizes] = {
     "small": StateSizes(references=64, scenes=16, actions=8, planned=16, plans=32),
     "full": StateSizes(references=1000, scenes=128, actions=16, planned=128, plans=128),
 }
-
-
-class _Played(NamedTuple):
-    """Observations along random actions, and which worlds lasted."""
-
-    seen: list[NDArray[Any]]  # T + 1 of (N, ...)
-    actions: NDArray[Any]  # (N, T, A)
-    whole: NDArray[np.bool_]  # (N,)
 
 
 @final
@@ -120,85 +115,51 @@ class StateBench:
         try:
             seed = self._seed("references")
             first, _ = env.reset(seed=seed)
-            played = _play(env, np.asarray(first), random_actions(env, max(HORIZONS), seed))
+            actions = random_actions(env, max(HORIZONS), seed)
+            played = play(env, actions, np.array, first)
         finally:
             env.close()
-        rows, found = played.whole, dict[str, Score]()
+        rows = played.whole
         if not rows.any():
             return absent(f"no episode of random actions lasts {max(HORIZONS)} steps")
-        own = _predicted(model, played)
-        fresh = None if untrained is None else _predicted(untrained, played)
-        units = _Units(played.seen)
-        for horizon in HORIZONS:
-            shown = numbered(played.seen[horizon][rows])
-            states = {"model": own[0][:, horizon - 1], "nothing": own[1], "true": own[2][horizon]}
-            hits = {n: _ranks(own[2][horizon], part, shown) for n, part in states.items()}
-            flat = [torch.as_tensor(units(played.seen[k][rows])) for k in (horizon, 0)]
-            value = share(hits["model"] == 1)
-            found[str(horizon)] = {
-                **value,
-                "hits": value["value"],
-                "mrr": mean_of(1.0 / hits["model"]),
-                "nothing_predicted": mean_of(hits["nothing"] == 1),
-                "do_nothing": mean_of(_ranks(flat[0], flat[1], shown) == 1),
-                "chance": rounded(PERCENT / len(np.unique(shown))),
-                "true_world": mean_of(hits["true"] == 1),
-            }
-            if fresh is not None:
-                one = _ranks(fresh[2][horizon], fresh[0][:, horizon - 1], shown)
-                found[str(horizon)]["untrained"] = mean_of(one == 1)
-        return {**found[str(HORIZONS[0])], **found}
+        units = _Units(played.states.reshape(-1, *played.states.shape[2:]))
+        return score_ranking(
+            model, untrained, played.states[rows], actions.swapaxes(0, 1)[rows], units
+        )
 
     def _in_scene(self, model: OutsideModel, untrained: OutsideModel | None) -> Score:
         """Returns H@1 of the true outcome among those of other actions in the same scene."""
-        env = self._worlds(self.sizes.scenes)
+        env, choices = self._worlds(self.sizes.scenes), range(self.sizes.actions)
         try:
             seed = self._seed("scenes")
             first, _ = env.reset(seed=seed)
-            start = _play(env, np.asarray(first), random_actions(env, _LEAD, seed)).seen[-1]
+            start = play(env, random_actions(env, _LEAD, seed), np.array, first).states[:, -1]
             moment = env.snapshot()
-            tried = np.stack(
-                [random_actions(env, 1, seed + 1 + a)[0] for a in range(self.sizes.actions)], axis=1
-            )  # (S, A, width)
-            outcomes, whole = [], np.ones(len(start), dtype=bool)
-            for a in range(self.sizes.actions):
+            drawn = [random_actions(env, 1, seed + 1 + a) for a in choices]
+            ends = []
+            for actions in drawn:
                 env.restore(moment)
-                one = _play(env, start, tried[:, a][None])
-                outcomes.append(one.seen[-1])
-                whole &= one.whole
+                ends.append(play(env, actions, np.array, start))
         finally:
             env.close()
+        whole = np.all([one.whole for one in ends], axis=0)
         if not whole.any():
             return absent("every scene ends with the next step")
-        seen, begun, tried = np.stack(outcomes, axis=1)[whole], start[whole], tried[whole]
-        every = np.concatenate([seen, begun[:, None]], axis=1)
-        count, actions = seen.shape[:2]
-        numbers = numbered(every.reshape(-1, *every.shape[2:])).reshape(count, -1)
-        same = numbers[:, :actions, None] == numbers[:, None, :]
+        start, tried = start[whole], np.stack([one[0] for one in drawn], axis=1)[whole]
+        seen = np.stack([one.states[:, -1] for one in ends], axis=1)[whole]
+        same = same_pictures(seen, start)
         moved = ~same[:, :, -1]
-
-        def hits(one: OutsideModel) -> dict[str, NDArray[np.bool_]]:
-            candidates = one.flat(every.reshape(-1, *every.shape[2:])).reshape(
-                count, actions + 1, -1
-            )
-            latents = one.encode(begun).repeat_interleave(actions, 0)
-            told = one.last(latents, tried.reshape(count * actions, 1, -1))
-            kept = candidates[:, -1:].expand(-1, actions, -1)
-            found = {"model": told.reshape(count, actions, -1), "nothing": kept}
-            found["true"] = candidates[:, :actions]
-            return {name: nearest(part, candidates, same)[moved] for name, part in found.items()}
-
-        own = hits(model)
-        chance = (1.0 / (1 + (~same).sum(2) / same.sum(2)))[moved]
+        hits = in_scene_hits(model, start, seen, tried, same)
         out = {
-            **balanced([own["model"]]),
-            "nothing_predicted": mean_of(own["nothing"]),
+            **balanced([hits["model"][moved]]),
+            "nothing_predicted": mean_of(hits["nothing"][moved]),
             "do_nothing": 0.0,
-            "chance": mean_of(chance),
-            "true_world": mean_of(own["true"]),
+            "chance": mean_of(chance_in_scene(same)[moved]),
+            "true_world": mean_of(hits["true"][moved]),
         }
         if untrained is not None:
-            out["untrained"] = mean_of(hits(untrained)["model"])
+            fresh = in_scene_hits(untrained, start, seen, tried, same)
+            out["untrained"] = mean_of(fresh["model"][moved])
         return out
 
     def _planning(self, model: OutsideModel, untrained: OutsideModel | None) -> Score:
@@ -219,13 +180,13 @@ class StateBench:
                     chosen: NDArray[Any], horizon: int = horizon
                 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
                     env.restore(moment)
-                    one = _play(env, start, chosen[:, :horizon].swapaxes(0, 1))
-                    return one.seen[-1], one.whole
+                    one = play(env, chosen[:, :horizon].swapaxes(0, 1), np.array, start)
+                    return one.states[:, -1], one.whole
 
                 target, whole = ends(plans[:, 0])
                 if not whole.any():
                     return absent(f"no episode of random actions lasts {horizon} steps")
-                units = _Units([start, target])
+                units = _Units(np.concatenate([start, target]))
                 goal, begun = units(target), units(start)
                 own = np.linalg.norm(begun - goal, axis=1)
                 chosen = {"chance": np.zeros(len(start), dtype=int), "latent_open": None}
@@ -263,25 +224,6 @@ class StateBench:
         return {"value": headline["value"], "interval": headline["interval"], **found, **gone}
 
 
-def _play(env: WorldVectorEnv, first: NDArray[Any], actions: NDArray[Any]) -> _Played:
-    """Returns what is seen while actions (T, N, A) are played."""
-    seen, going = [np.array(first)], ~env.driver.ended
-    for action in actions:
-        observation = env.step(action)[0]
-        seen.append(np.array(observation))
-        going &= ~env.driver.ended
-    return _Played(seen, actions.swapaxes(0, 1), going)
-
-
-def _predicted(model: OutsideModel, played: _Played) -> tuple[Tensor, Tensor, dict[int, Tensor]]:
-    """Returns predictions (N, T, width), first latents, and true latents by horizon."""
-    rows = played.whole
-    first = model.encode(played.seen[0][rows])
-    predicted = model.rollout(first, played.actions[rows]).flatten(2).double()
-    true = {horizon: model.flat(played.seen[horizon][rows]) for horizon in HORIZONS}
-    return predicted, first.flatten(1).double(), true
-
-
 def _best(
     model: OutsideModel, start: NDArray[Any], target: NDArray[Any], plans: NDArray[Any]
 ) -> NDArray[np.int64]:
@@ -293,15 +235,11 @@ def _best(
     return latent_distance(ends, goals).reshape(count, choices).argmax(1).numpy()
 
 
-def _ranks(true: Tensor, predicted: Tensor, shown: NDArray[np.int64]) -> NDArray[np.int64]:
-    return ranks(true, predicted, torch.as_tensor(shown)).own.numpy()
-
-
 class _Units:
     """Observations in deviations of each number over some of them."""
 
-    def __init__(self, seen: list[NDArray[Any]]) -> None:
-        spread = np.concatenate([_flat(part) for part in seen]).std(axis=0)
+    def __init__(self, seen: NDArray[Any]) -> None:
+        spread = _flat(seen).std(axis=0)
         self._spread = np.where(spread > 0, spread, np.inf)
 
     def __call__(self, observations: NDArray[Any]) -> NDArray[np.float64]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 from interverse.core.errors import check_name, missing_extra
 from interverse.core.rng import check_seed
+from interverse.models.ranking import HORIZONS
 from interverse.models.steps import check_device
 from interverse.models.world_model import WorldModel
 from interverse.scoring.grid import FAMILIES, SIZES, GridBench
 from interverse.scoring.outside import OutsideModel, OwnModel
-from interverse.scoring.planning import COLUMNS, HORIZONS
+from interverse.scoring.planning import COLUMNS
 from interverse.scoring.shares import Score
 from interverse.scoring.states import StateBench
 from interverse.worlds import WORLDS

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.models.local_graphs import local_graphs
-from interverse.models.state_graphs import StateTransitions, graph_by_masks
+from interverse.models.state_graphs import StateTransitions, graph_by_masks, local_graphs
 
 _VALUES = 4
 
