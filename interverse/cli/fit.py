@@ -12,12 +12,11 @@ import tyro
 
 from interverse.cli.flags import parse_pairs, print_json
 from interverse.core.errors import InvalidValueError, explain
-from interverse.fit.own import FitOwn, fit_own
 from interverse.fit.settings import FitRequest, ModelRequest
 from interverse.fit.states import FitStates, fit_states
-from interverse.fit.world import FitWorld, fit_world
-from interverse.scoring.built import build_model
+from interverse.fit.world import FitOwn, FitWorld, fit_own, fit_world
 from interverse.scoring.grid import FAMILIES
+from interverse.scoring.outside import build_model
 from interverse.scoring.world_model import ScoreBudget, WorldModelScores, score_world_model
 
 

@@ -1,8 +1,10 @@
-"""Materials that the rows of one world share: data on the device, and trials."""
+"""Materials that the rows of one world share: data on the device, trials, trained models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from interverse.data import Dataset, load_dataset
 from interverse.envs.build import build_world
 from interverse.fit.settings import Budget
+from interverse.fit.work import Clock
 from interverse.models.counterfactual import (
     CopyTheFact,
     CounterfactualRespondent,
@@ -27,11 +30,17 @@ from interverse.models.counterfactual import (
 )
 from interverse.models.datasets import dataset_labels, dataset_rewards, dataset_source
 from interverse.models.effects import Effects, effects
+from interverse.models.fit import Fit
 from interverse.models.heads import RewardData
 from interverse.models.ranking import rank_unchanged
 from interverse.models.source import TransitionSource
+from interverse.models.steps import Precision
 from interverse.models.trials import GridTrials, WorldRespondent, blocks_trials, chemistry_trials
+from interverse.models.world_fit import Fitted, fit_world_model
+from interverse.models.world_model import Loss, WorldModelConfig
 
+_RATE = 5e-4  # the published one
+_SAVED_EVERY = 10  # epochs on a GPU, where writing each would cost more than the training
 _TRIALS_SEED = 11  # of scenes that no data set holds
 CHEMISTRY_COLORS = 5
 BLOCKS_MOVES = 5
@@ -169,3 +178,81 @@ class Materials:
         return load_dataset(
             self.world, split, folder=self._folder, episodes=episodes, **self.options
         )
+
+
+def fitted_models(
+    config: WorldModelConfig,
+    materials: Materials,
+    folder: Path,
+    seeds: Iterable[int],
+    clock: Clock,
+    *,
+    name: str,
+    precision: Precision,
+    finetune: bool = True,
+    compile: bool = False,
+    learning_rate: float | None = None,
+) -> dict[int, Fitted]:
+    """Returns the model of every seed; all that a folder lacks are trained together."""
+    seeds = tuple(seeds)
+    missing = tuple(s for s in seeds if not (folder / f"seed-{s}" / "model.json").exists())
+    if missing:
+        sizes, device = materials.budget, materials.device
+        how = Fit(
+            epochs=sizes.epochs,
+            pretrain_epochs=sizes.pretrain_epochs,
+            finetune=finetune,
+            batch_size=sizes.batch_size,
+            seeds=missing,
+            device=device,
+            precision=precision,
+            compile=compile,
+            learning_rate=_RATE if learning_rate is None else learning_rate,
+            out=folder,
+            checkpoint_every=1 if device == "cpu" else _SAVED_EVERY,
+            progress=sys.stderr.isatty(),
+        )
+        clock.check()
+        with clock.timed(f"data of {materials.world}"):
+            train, valid = materials.train, materials.valid
+        told = f"{name}: seeds {', '.join(map(str, missing))}"
+        watch = clock.watch(told, sizes.epochs, saved_every=how.checkpoint_every)
+        with clock.timed(f"{told} trained"):
+            fit_world_model(config, how, train, valid, listeners=[watch])
+    return {seed: Fitted.load(folder / f"seed-{seed}") for seed in seeds}
+
+
+def model_config(
+    materials: Materials, model: str, loss: Loss, *, hidden: int = 512
+) -> WorldModelConfig:
+    """Returns a model as the published tables had it, 512 wide, for a world and its sizes."""
+    return WorldModelConfig.named(
+        "reference",
+        model=model,
+        loss=loss,
+        objects=materials.objects,
+        actions_per_object=materials.actions_per_object,
+        encoder=materials.budget.encoder,
+        embedding=materials.budget.embedding,
+        hidden=hidden,
+    )
+
+
+def training_record(fitted: Fitted) -> dict[str, Any]:
+    """Returns what training was like: per stage the time, the best epoch and its loss."""
+    out: dict[str, Any] = {}
+    for stage in fitted.weights:
+        rows = [row for row in fitted.history if row["stage"] == stage]
+        best = min(rows, key=lambda row: row["valid"])
+        digest, weights = hashlib.sha256(), fitted.weights[stage]  # tells two trainings apart
+        for name in sorted(weights):
+            digest.update(name.encode() + weights[name].detach().cpu().numpy().tobytes())
+        out[stage] = {
+            "epochs": len(rows),
+            "seconds": round(sum(row["seconds"] for row in rows), 1),
+            "best_epoch": best["epoch"],
+            "best_valid": best["valid"],
+            "last_valid": rows[-1]["valid"],
+            "weights": digest.hexdigest()[:16],
+        }
+    return out

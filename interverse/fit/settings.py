@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
 
-from interverse.core.errors import check_whole
+from interverse.core.type_checks import validated, whole
 from interverse.models.encoders import Size
 from interverse.models.world_model import Loss
 from interverse.worlds import WORLDS
@@ -16,6 +16,7 @@ from interverse.worlds import WORLDS
 BudgetName = Literal["smoke", "reduced", "full"]
 ScoreBudget = Literal["small", "full"]
 MOST_SEEDS, MOST_EPOCHS = 1000, 1_000_000
+Count = Annotated[int, whole(MOST_EPOCHS)]
 
 
 @final
@@ -101,6 +102,7 @@ def score_budget(name: BudgetName) -> ScoreBudget:
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class FitRequest:
     """A world to fit a model to, and how much work to put into it."""
 
@@ -109,9 +111,9 @@ class FitRequest:
     budget: BudgetName = "smoke"
     """smoke: a minute or two on two cores. reduced: a fifth of the published data, a small encoder.
     full: the published sizes, for a GPU."""
-    seeds: int = 1
+    seeds: Annotated[int, whole(MOST_SEEDS)] = 1
     """Seeds 1 to N."""
-    epochs: int | None = None
+    epochs: Count | None = None
     """Epochs per stage, if not the budget's."""
     time_limit: float | None = None
     """Stop cleanly after so many seconds; asked again, it goes on."""
@@ -119,12 +121,8 @@ class FitRequest:
     """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET (states:
     runs/fit/ID.network.BUDGET)."""
 
-    def check(self) -> None:
-        """Raises for an unknown world, with suggestions, and for numbers out of range."""
+    def __post_init__(self) -> None:
         WORLDS[self.id]
-        check_whole(self.seeds, "seeds", MOST_SEEDS)
-        if self.epochs is not None:
-            check_whole(self.epochs, "epochs", MOST_EPOCHS)
 
     def folder_named(self, *model: str) -> Path:
         """Returns where everything is kept; a model's name is part of the usual folder's."""
@@ -133,6 +131,7 @@ class FitRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class ModelRequest(FitRequest):
     """A model of pictures and its training, as `FitWorld` and the flags of the verb share them.
 
@@ -145,7 +144,7 @@ class ModelRequest(FitRequest):
     loss: str | None = None
     """Of pictures: contrastive, jepa or nll. By default contrastive in blocks and nll in chemistry,
     where contrastive models plan no better than doing nothing."""
-    pretrain_epochs: int | None = None
+    pretrain_epochs: Count | None = None
     """nll: epochs of its first stage, by far the dearest, if not as many."""
     finetune: bool = True
     """nll: whether encoder, decoder and transition train on together at the end."""
@@ -161,7 +160,7 @@ class ModelRequest(FitRequest):
     """Contrastive: the scale of distances. Smaller: states are kept further apart."""
     hinge: float | None = None
     """Contrastive: energy beyond which a negative is far enough."""
-    batch_size: int | None = None
+    batch_size: Count | None = None
     """Transitions per update."""
     learning_rate: float | None = None
     """Of Adam."""

@@ -17,10 +17,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import region_seed
+from interverse.core.type_checks import validated
 from interverse.fit.settings import FitRequest, score_budget
-from interverse.fit.work import Clock, Record, other_code, run_stamp
-from interverse.models.checkpoint import read_tensors, write_tensors
+from interverse.fit.work import Clock, Record, fit_seeds, other_code, run_stamp
 from interverse.models.ranking import ranks_among
 from interverse.models.state_counterfactual import (
     CopiedStates,
@@ -42,7 +43,7 @@ from interverse.models.state_network import (
     state_worlds,
     variables_of,
 )
-from interverse.reports.sections import Grid, Section, write_summary
+from interverse.reports.sections import Section, write_summary
 from interverse.scoring.shares import absent
 from interverse.scoring.world_model import KINDS, score_world_model
 
@@ -59,14 +60,12 @@ _MOVES = 0.05  # mean effect in deviations above which a constant counts as a ca
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class FitStates(FitRequest):
     """Fits a network to the states of a world with continuous actions, and scores it."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the world, as for `make`."""
-
-    def __post_init__(self) -> None:
-        self.check()
 
     @property
     def folder(self) -> Path:
@@ -92,12 +91,16 @@ def fit_states(settings: FitStates) -> dict[str, Any]:
     """Returns all scores, after writing them and one page to `settings.folder`."""
     clock = Clock(settings.time_limit)
     work = _StateFitWork(settings, clock)
-    complete = clock.ends(work.run_all)
-    found = [record.content for record in work.records.values()]
-    for line in work.kept_from_other_code():
-        clock.say(line)
-    scores = found[0]["scores"].get("model", {}).get("observed", {})
-    return {**scores, "complete": complete, "folder": str(settings.folder), "seeds": found}
+    asked = {"world": settings.id, "options": dict(settings.options), "model": "network"}
+    return fit_seeds(
+        settings.folder,
+        {**asked, "sizes": work.sizes},
+        clock,
+        seeds=settings.seeds,
+        work=work.run_all,
+        page=lambda records: _write_page(settings.folder, records),
+        first=lambda scores: scores.get("observed", {}),
+    )
 
 
 @final
@@ -106,23 +109,16 @@ class _StateFitWork:
 
     def __init__(self, settings: FitStates, clock: Clock) -> None:
         self.settings, self.clock, self.sizes = settings, clock, settings.sizes
-        asked = {"world": settings.id, "options": dict(settings.options), "model": "network"}
-        self.records = {
-            seed: Record(
-                settings.folder / f"seed-{seed}.json", {**asked, "sizes": self.sizes, "seed": seed}
-            )
-            for seed in range(1, settings.seeds + 1)
-        }
 
-    def run_all(self) -> None:
-        """Does all that is not done yet, and writes the page."""
+    def run_all(self, records: Mapping[int, Record]) -> None:
+        """Does all that is not done yet."""
         kinds: Mapping[str, Callable[[StateEpisodes, StateNetwork, int], dict[str, Any]]] = {
             "prediction": self._prediction,
             "planning": self._planning,
             "causes": self._causes,
             "observed": self._observed,
         }
-        for seed, record in self.records.items():
+        for seed, record in records.items():
             if all(record.has("model", kind) for kind in kinds):
                 continue
             record.made_by_run(run_stamp(self.settings.command(), "cpu"))
@@ -134,7 +130,6 @@ class _StateFitWork:
                 if not record.has("model", kind):
                     with self.clock.timed(f"seed {seed}: {kind}"):
                         record.put("model", kind, score(data, network, seed))
-        self._write_page()
 
     def _collected(self, seed: int) -> StateEpisodes:
         return collect_states(
@@ -150,10 +145,10 @@ class _StateFitWork:
         path = self.settings.folder / "training" / f"seed-{seed}.safetensors"
         if path.exists():
             network = StateNetwork(data.states.shape[2], data.actions[0, 0].size)
-            network.load_state_dict(read_tensors(path))
+            network.load_state_dict(read_safetensors(path))
             return network.eval()
         network, losses = fit_state_network(data, epochs=self.sizes["epochs"], seed=seed)
-        write_tensors(path, network.state_dict())
+        write_safetensors(path, network.state_dict())
         record.note("losses", losses)
         return network
 
@@ -266,33 +261,6 @@ class _StateFitWork:
             **options,
         ).to_dict()
 
-    def kept_from_other_code(self) -> list[str]:
-        """Returns which results other code made than runs now, in words."""
-        return other_code({one.path.name: one.content for one in self.records.values()})
-
-    def _write_page(self) -> None:
-        records = [record.content for record in self.records.values()]
-        first = records[0]
-        run = first["runs"][-1]
-        made = (
-            f"Seeds: {len(records)}; {first['sizes']['episodes']} episodes of"
-            f" {first['sizes']['steps']} random actions. Made by: {run['command']}; commit"
-            f" {run['commit'][:12]}."
-        )
-        scores = [record["scores"]["model"] for record in records]
-        sections: list[Section] = [
-            (
-                "Prediction",
-                [made, *self.kept_from_other_code(), _PREDICTION],
-                _prediction_grid(scores),
-            ),
-            ("Planning", [_PLANNING], _planning_grid(scores)),
-            ("What each constant moves", [_CAUSES], _causes_grid(scores)),
-            ("What would have happened", [_COUNTERFACTUAL], _counterfactual_grid(scores)),
-        ]
-        title = f"Model of the states of {first['world']}"
-        write_summary(self.settings.folder, title, sections)
-
 
 @final
 class _Observed(torch.nn.Module):
@@ -311,26 +279,6 @@ class _Observed(torch.nn.Module):
             now = self.network(now, action)
             seen.append((now - self.network.centre) / self.network.scale)
         return torch.stack(seen, dim=1)
-
-
-_PREDICTION = (
-    "Error: distance of predicted and true states after so many random actions, in deviations of"
-    " each column. H@1: the share of episodes whose own prediction is the nearest to their true"
-    " state. Standing still predicts the start."
-)
-_PLANNING = (
-    f"Distance to a target that {_PLANNED} random actions lead to, after the best of {_PLANS}"
-    " imagined plans; the target's own actions are the ceiling."
-)
-_CAUSES = (
-    "F1 of the variables that a change of the constant moves within five steps, on average by more"
-    f" than {_MOVES} deviations. The true world is the ceiling."
-)
-_COUNTERFACTUAL = (
-    "The same noise and actions, one constant altered: CF-H@1 ranks the true outcome among all"
-    " outcomes; the effect error is averaged over the variables that actions move, in deviations."
-    " Means over constants."
-)
 
 
 def _shown(data: StateEpisodes) -> Callable[[Floats], Floats]:
@@ -356,53 +304,74 @@ def _moved(one: StateRespondent, trials: StateTrials, names: tuple[str, ...]) ->
     return {name: bool(effect[:, trials.columns[name]].mean() > _MOVES) for name in names}
 
 
-def _f1(true: Mapping[str, bool], found: Mapping[str, bool]) -> float:
-    both = sum(true[name] and found[name] for name in true)
-    every = sum(true.values()) + sum(found.values())
-    return 2.0 * both / every if every else 1.0
+def _write_page(folder: Path, records: list[dict[str, Any]]) -> None:
+    first, run = records[0], records[0]["runs"][-1]
+    made = (
+        f"Seeds: {len(records)}; {first['sizes']['episodes']} episodes of"
+        f" {first['sizes']['steps']} random actions. Made by: {run['command']}; commit"
+        f" {run['commit'][:12]}."
+    )
+    kept = other_code({f"seed-{record['seed']}.json": record for record in records})
+    scores = [record["scores"]["model"] for record in records]
 
-
-def _prediction_grid(scores: list[dict[str, Any]]) -> Grid:
-    grid = [["steps", "model", "error", "H@1"]]
+    predicted = [["steps", "model", "error", "H@1"]]
     for horizon, by_model in scores[0]["prediction"].items():
         for name in by_model:
             by_seed = [one["prediction"] for one in scores]
             own = [one[horizon][name] for one in by_seed if horizon in one]
-            grid.append([horizon, name, *(_mean_of(own, key) for key in ("error", "hits"))])
-    return grid
+            predicted.append([horizon, name, *(_mean_of(own, key) for key in ("error", "hits"))])
 
-
-def _planning_grid(scores: list[dict[str, Any]]) -> Grid:
-    names = scores[0]["planning"]
     plans = [one["planning"] for one in scores]
-    return [["plan", "distance"], *([name, _mean_of(plans, name)] for name in names)]
+    planned = [["plan", "distance"], *([name, _mean_of(plans, name)] for name in plans[0])]
 
-
-def _causes_grid(scores: list[dict[str, Any]]) -> Grid:
     who = list(next(iter(scores[0]["causes"].values()), {}))
-    grid = [["constant", "moves", *(f"F1, {name}" for name in who)]]
+    causes = [["constant", "moves", *(f"F1, {name}" for name in who)]]
     for name, by_model in scores[0]["causes"].items():
         moved = [key for key, moves in by_model["true world"]["moved"].items() if moves]
-        cells = [
-            {
-                w: _f1(one["causes"][name]["true world"]["moved"], one["causes"][name][w]["moved"])
-                for w in who
-            }
-            for one in scores
-        ]
-        grid.append([name, ", ".join(moved) or "nothing", *(_mean_of(cells, w) for w in who)])
-    return grid
+        cells = []
+        for one in scores:
+            found = {w: one["causes"][name][w]["moved"] for w in who}
+            cells.append({w: _f1(found["true world"], found[w]) for w in who})
+        causes.append([name, ", ".join(moved) or "nothing", *(_mean_of(cells, w) for w in who)])
 
-
-def _counterfactual_grid(scores: list[dict[str, Any]]) -> Grid:
-    who = list(next(iter(scores[0]["causes"].values()), {}))
-    grid = [["model", "CF-H@1", "effect error"]]
+    counterfactual = [["model", "CF-H@1", "effect error"]]
     for name in who:
         own = [constant[name] for one in scores for constant in one["causes"].values()]
-        moved = [one for one in own if one["ranked"]]
+        ranked = [one for one in own if one["ranked"]]
         errors = [{"error": float(np.mean(list(one["effect_errors"].values())))} for one in own]
-        grid.append([name, _mean_of(moved, "hits"), _mean_of(errors, "error")])
-    return grid
+        counterfactual.append([name, _mean_of(ranked, "hits"), _mean_of(errors, "error")])
+
+    prediction_told = (
+        "Error: distance of predicted and true states after so many random actions, in deviations"
+        " of each column. H@1: the share of episodes whose own prediction is the nearest to their"
+        " true state. Standing still predicts the start."
+    )
+    planning_told = (
+        f"Distance to a target that {_PLANNED} random actions lead to, after the best of {_PLANS}"
+        " imagined plans; the target's own actions are the ceiling."
+    )
+    causes_told = (
+        "F1 of the variables that a change of the constant moves within five steps, on average by"
+        f" more than {_MOVES} deviations. The true world is the ceiling."
+    )
+    counterfactual_told = (
+        "The same noise and actions, one constant altered: CF-H@1 ranks the true outcome among all"
+        " outcomes; the effect error is averaged over the variables that actions move, in"
+        " deviations. Means over constants."
+    )
+    sections: list[Section] = [
+        ("Prediction", [made, *kept, prediction_told], predicted),
+        ("Planning", [planning_told], planned),
+        ("What each constant moves", [causes_told], causes),
+        ("What would have happened", [counterfactual_told], counterfactual),
+    ]
+    write_summary(folder, f"Model of the states of {first['world']}", sections)
+
+
+def _f1(true: Mapping[str, bool], found: Mapping[str, bool]) -> float:
+    both = sum(true[name] and found[name] for name in true)
+    every = sum(true.values()) + sum(found.values())
+    return 2.0 * both / every if every else 1.0
 
 
 def _mean_of(rows: list[dict[str, Any]], key: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import platform
@@ -18,9 +17,10 @@ from typing import Any, final
 import torch
 
 from interverse._version import __version__
-from interverse.core.code import installed
+from interverse.core.code import code_hash, installed
 from interverse.core.errors import InterverseError, InvalidValueError, explain
-from interverse.models.checkpoint import read_json, write_json
+from interverse.core.files.atomic import write_text
+from interverse.core.files.json_text import read_json_object
 from interverse.models.fit import Epoch
 
 _NAMED, _DIGITS = 5, 12  # records that a line names, and digits of a commit
@@ -138,8 +138,17 @@ class Record:
         self.path = path
         self.content: dict[str, Any] = {**asked, "made_by": versions(), "scores": {}}
         if path.exists():
-            self.content = read_json(path)
-            _check_same(path, self.content, asked)
+            self.content = read_json_object(path)
+            asked = json.loads(json.dumps(dict(asked)))
+            other = {n: self.content.get(n) for n in asked if self.content.get(n) != asked[n]}
+            if other:
+                told = ", ".join(f"{name} was {value}" for name, value in other.items())
+                raise InvalidValueError(
+                    explain(
+                        f"{path} was made with other settings: {told}",
+                        fix="Choose another folder with --out, or remove the file",
+                    )
+                )
 
     def has(self, variant: str, kind: str) -> bool:
         """Whether a score is there."""
@@ -169,21 +178,7 @@ class Record:
 
     def write(self) -> None:
         """Writes the file, all or nothing."""
-        write_json(self.path, self.content)
-
-
-def _check_same(path: Path, found: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Raises if a record was made with other settings."""
-    asked = json.loads(json.dumps(dict(asked)))
-    other = {name: found.get(name) for name in asked if found.get(name) != asked[name]}
-    if other:
-        told = ", ".join(f"{name} was {value}" for name, value in other.items())
-        raise InvalidValueError(
-            explain(
-                f"{path} was made with other settings: {told}",
-                fix="Choose another folder with --out, or remove the file",
-            )
-        )
+        write_text(self.path, json.dumps(self.content, indent=1))
 
 
 def other_code(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -196,30 +191,24 @@ def other_code(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
         records: the content of records by name.
     """
     known = {name: one for name, one in records.items() if "made_by" in one}
-    others = [_code_of(one, name) for name, one in known.items() if _by_other_code(one)]
-    if not others:
+    told = []
+    for name, one in known.items():
+        runs = one.get("runs", [])
+        same = all(run.get("source") == code_hash()[:16] for run in runs)
+        if same and one["made_by"] == versions():
+            continue
+        commits = dict.fromkeys(run.get("commit", "unknown")[:_DIGITS] for run in runs)
+        by = f"interverse {one['made_by'].get('interverse', 'unknown')}"
+        by = f"commit {', '.join(commits)}; {by}" if commits else by
+        told.append(f"{name} ({by})")
+    if not told:
         return []
-    told = ", ".join(others[:_NAMED]) + (" and more" if len(others) > _NAMED else "")
+    shown = ", ".join(told[:_NAMED]) + (" and more" if len(told) > _NAMED else "")
     return [
-        f"{len(others)} of {len(known)} results are kept from other code or packages than run now"
-        f" (commit {commit()[:_DIGITS]}, interverse {__version__}): {told}. They were not made"
+        f"{len(told)} of {len(known)} results are kept from other code or packages than run now"
+        f" (commit {commit()[:_DIGITS]}, interverse {__version__}): {shown}. They were not made"
         " anew: for that choose another folder with --out, or remove their files."
     ]
-
-
-def _by_other_code(record: Mapping[str, Any]) -> bool:
-    runs = record.get("runs", [])
-    same = all(run.get("source") == source_digest() for run in runs)
-    return not same or record["made_by"] != versions()
-
-
-def _code_of(record: Mapping[str, Any], name: str) -> str:
-    """Returns a record's name with the commits, else the version, that made it."""
-    commits = dict.fromkeys(
-        run.get("commit", "unknown")[:_DIGITS] for run in record.get("runs", [])
-    )
-    version = f"interverse {record['made_by'].get('interverse', 'unknown')}"
-    return f"{name} (commit {', '.join(commits)}; {version})" if commits else f"{name} ({version})"
 
 
 def versions() -> dict[str, str]:
@@ -229,31 +218,31 @@ def versions() -> dict[str, str]:
 
 
 @functools.cache
-def source_digest() -> str:
-    """Returns the first 16 digits of the SHA-256 of this package's Python files and their names."""
-    digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-@functools.cache
 def commit() -> str:
     """Returns the commit of the checkout that this package lies in.
 
     Local changes to the package add "+changes". Outside a checkout the environment variable
-    GIT_COMMIT is taken, and without it "unknown"; `source_digest` identifies the code in any case.
+    GIT_COMMIT is taken, and without it "unknown"; a run's stamp has a hash of the code too.
     """
-    head = _git("rev-parse", "HEAD")
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(_PACKAGE), *words]
+        try:
+            return subprocess.run(
+                command, capture_output=True, text=True, check=True
+            ).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+
+    head = git("rev-parse", "HEAD")
     if not head:
         return os.environ.get("GIT_COMMIT", "unknown")
-    return head + ("+changes" if _git("status", "--porcelain", "--", str(_PACKAGE)) else "")
+    return head + ("+changes" if git("status", "--porcelain", "--", str(_PACKAGE)) else "")
 
 
 def run_stamp(command: str, device: str) -> dict[str, str]:
     """Returns what says where a run's numbers come from: code, command, and the device's name."""
-    code = {"commit": commit(), "source": source_digest()}
+    code = {"commit": commit(), "source": code_hash()[:16]}
     return {**code, "command": command, "device": device_name(device)}
 
 
@@ -262,11 +251,37 @@ def device_name(device: str) -> str:
     return torch.cuda.get_device_name(device) if device != "cpu" else "CPU"
 
 
-def _git(*words: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(_PACKAGE), *words], capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout.strip()
+def fit_seeds(
+    folder: Path,
+    asked: Mapping[str, Any],
+    clock: Clock,
+    *,
+    seeds: int,
+    work: Callable[[Mapping[int, Record]], None],
+    page: Callable[[list[dict[str, Any]]], None],
+    first: Callable[[dict[str, Any]], Mapping[str, Any]] = dict,
+) -> dict[str, Any]:
+    """Returns scores of the first seed, whether all is complete, the folder, a record per seed.
+
+    Args:
+        folder: where everything is kept.
+        asked: what decides the numbers, beside the seed.
+        clock: of the work.
+        seeds: how many.
+        work: does all that the records lack.
+        page: writes the page of complete records.
+        first: the scores to show, of those of the first seed.
+    """
+    records = {
+        seed: Record(folder / f"seed-{seed}.json", {**asked, "seed": seed})
+        for seed in range(1, seeds + 1)
+    }
+    complete = clock.ends(lambda: work(records))
+    found = [record.content for record in records.values()]
+    for line in other_code({one.path.name: one.content for one in records.values()}):
+        clock.say(line)
+    if complete:
+        page(found)
+        clock.say(f"written: {folder / 'index.html'}")
+    scores = first(found[0]["scores"].get("model", {}))
+    return {**scores, "complete": complete, "folder": str(folder), "seeds": found}

@@ -3,6 +3,12 @@
 Data are collected, a model is trained, and its predictions, plans, graph and counterfactuals are
 scored beside their baselines and ceilings. Everything is kept in one folder; the same call goes on
 where it stopped.
+
+Anyone's model is trained by its two methods (`--model MODULE:BUILD`): the module's own
+`loss(observations, actions)` is minimised, where it has one: windows (B, K + 1, ...) of what was
+seen and the actions (B, K, ...) between. Otherwise predictions are told from the other frames of
+their batch (InfoNCE): each batch holds whole stretches of episodes, so that most of what a
+prediction is told from is the same scene at another time.
 """
 
 from __future__ import annotations
@@ -15,29 +21,33 @@ from json import dumps
 from pathlib import Path
 from typing import Any, cast, final
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
-from interverse.fit.materials import Materials
-from interverse.fit.page import write_fit_page
-from interverse.fit.settings import MOST_EPOCHS, Budget, ModelRequest, budget, score_budget
-from interverse.fit.training import fitted_models, training_record
-from interverse.fit.work import Clock, Record, other_code, run_stamp
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.tensor_files import read_safetensors, write_safetensors
+from interverse.core.rng import generator, region_seed
+from interverse.core.type_checks import validated
+from interverse.envs import make_vec
+from interverse.fit.materials import Materials, fitted_models, training_record
+from interverse.fit.page import write_fit_page, write_scores_page
+from interverse.fit.settings import Budget, FitRequest, ModelRequest, budget, score_budget
+from interverse.fit.work import Clock, Record, fit_seeds, run_stamp
 from interverse.models.stages import STAGES
+from interverse.models.state_network import play, random_actions, state_worlds
 from interverse.models.steps import check_device
 from interverse.models.table import entry
 from interverse.models.world_fit import Fitted
 from interverse.models.world_model import Loss, WorldModelConfig
 from interverse.scoring.grid import FAMILIES, SIZES, GridBench
+from interverse.scoring.outside import OutsideModel, build_model
 from interverse.scoring.world_model import score_world_model
 from interverse.worlds import WORLDS
 
-_SMOKE = Budget(
-    train=100,
-    valid=16,
-    test=1000,
-    encoder="small",
-    epochs=10,
-    batch_size=512,
-)
+_SMOKE = Budget(train=100, valid=16, test=1000, encoder="small", epochs=10)
 _SMOKE_NLL = replace(_SMOKE, train=60, valid=10, epochs=10, pretrain_epochs=4, batch_size=256)
 """Enough for a model that plans better than doing nothing, in minutes of one core."""
 _SHAPE = ("encoder", "embedding", "hidden", "width", "sigma", "hinge")
@@ -45,6 +55,7 @@ _TRAINING = ("encoder", "embedding", "batch_size", "learning_rate", "epochs", "p
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class FitWorld(ModelRequest):
     """Fits a world model to a world and scores it, from the id to one page.
 
@@ -80,12 +91,7 @@ class FitWorld(ModelRequest):
                     fix="FitStates fits a model of states to worlds with continuous actions",
                 )
             )
-        self.check()
         self.model_config(1, 5)  # raises for unknown names, and for what the model would ignore
-        if self.pretrain_epochs is not None:
-            check_whole(self.pretrain_epochs, "pretrain_epochs", MOST_EPOCHS)
-        if self.batch_size is not None:
-            check_whole(self.batch_size, "batch_size", MOST_EPOCHS)
         if self.chosen_loss != "nll" and (self.pretrain_epochs is not None or not self.finetune):
             raise InvalidValueError(
                 explain(
@@ -163,97 +169,228 @@ def fit_world(settings: FitWorld) -> dict[str, Any]:
         What `WorldModelScores.to_dict` gives for the first seed, and {"complete": whether all is
         done, "folder": where the page is, "seeds": one record each}.
     """
-    _check_world(settings)
-    clock = Clock(settings.time_limit)
-    work = _FitWork(settings, clock)
-    complete = clock.ends(work.run_all)
-    seeds = [record.content for record in work.records.values()]
-    for line in other_code({one.path.name: one.content for one in work.records.values()}):
-        clock.say(line)
-    if complete:
-        write_fit_page(settings.folder, seeds, work.materials, work.model)
-        clock.say(f"written: {settings.folder / 'index.html'}")
-    found = {"complete": complete, "folder": str(settings.folder), "seeds": seeds}
-    return {**seeds[0]["scores"].get("model", {}), **found}
-
-
-def _check_world(settings: FitWorld) -> None:
-    """Says what a world's scores will leave out, before anything is trained."""
+    # What the scores will leave out is said before anything is trained.
     bench = GridBench(settings.id, sizes=SIZES["small"], seed=0, options=settings.options)
     for reason in filter(None, (bench.no_graph, bench.no_plans)):
         sys.stderr.write(f"{settings.id} {dict(settings.options)}: {reason}\n")
+    clock, folder = Clock(settings.time_limit), settings.folder
+    materials = Materials(
+        settings.id,
+        settings.sizes,
+        device=settings.device,
+        folder=folder / "data",
+        options=settings.options,
+    )
+    asked: dict[str, Any] = {
+        "world": settings.id,
+        "options": dict(settings.options),
+        "model": settings.model,
+        "loss": settings.chosen_loss,
+        "sizes": settings.sizes.record(),
+    }
+    chosen = settings.chosen("learning_rate", *_SHAPE[2:])
+    if chosen:
+        asked["chosen"] = chosen
+    if not settings.finetune:
+        asked["finetune"] = False
+    fitted: dict[int, Fitted] = {}
+
+    def model(seed: int) -> Any:
+        return fitted[seed].model(settings.stage, device=settings.device)
+
+    def work(records: Mapping[int, Record]) -> None:
+        config = settings.model_config(materials.objects, materials.actions_per_object)
+        fitted.update(
+            fitted_models(
+                config,
+                materials,
+                folder / "training",
+                records,
+                clock,
+                name=settings.id,
+                precision="float32" if settings.device == "cpu" else "bf16",
+                finetune=settings.finetune,
+                learning_rate=settings.learning_rate,
+            )
+        )
+        for seed, record in records.items():
+            record.trained_as(training_record(fitted[seed]))
+            record.note("history", [dict(row) for row in fitted[seed].history])
+            if not record.has("model", "planning"):
+                clock.check()
+                _score(settings, record, model(seed), clock)
+
+    def page(seeds: list[dict[str, Any]]) -> None:
+        write_fit_page(folder, seeds, materials, model(1))
+
+    return fit_seeds(folder, asked, clock, seeds=settings.seeds, work=work, page=page)
+
+
+def _score(settings: FitWorld | FitOwn, record: Record, model: Any, clock: Clock) -> None:
+    """Puts what `score_world_model` says of a seed's model into its record."""
+    record.made_by_run(run_stamp(settings.command(), settings.device))
+    with clock.timed(f"seed {record.content['seed']}: scores"):
+        scores = score_world_model(
+            model,
+            settings.id,
+            budget=score_budget(settings.budget),
+            device=settings.device,
+            **settings.options,
+        )
+    for kind, score in scores.scores.items():
+        record.put("model", kind, score)
+
+
+# ------------------------------------------------------------------------------- anyone's model
+
+_SIZES: Mapping[str, tuple[int, int]] = {
+    "smoke": (400, 20),
+    "reduced": (2000, 40),
+    "full": (5000, 100),
+}
+_STEPS = 20  # of an episode
+_WINDOW = 5  # actions between the first and the last frame of a window
+_SCENES = 16  # episodes that a batch of windows comes from
+_RATE, _BATCH = 5e-4, 128
+_TEMPERATURE = 0.1
+_LINES = 10  # of the log of a training
 
 
 @final
-class _FitWork:
-    """One fit: data, training, scores; what is done is not done again."""
+@dataclass(frozen=True, kw_only=True)
+@validated
+class FitOwn(FitRequest):
+    """Trains a Torch module with `encode` and `rollout` in a world, and scores it."""
 
-    def __init__(self, settings: FitWorld, clock: Clock) -> None:
-        self.settings, self.clock = settings, clock
-        self.materials = Materials(
-            settings.id,
-            settings.sizes,
-            device=settings.device,
-            folder=settings.folder / "data",
-            options=settings.options,
-        )
-        self.config = settings.model_config(
-            self.materials.objects, self.materials.actions_per_object
-        )
-        made_with: dict[str, Any] = {
-            "world": settings.id,
-            "options": dict(settings.options),
-            "model": settings.model,
-            "loss": settings.chosen_loss,
-            "sizes": settings.sizes.record(),
-        }
-        chosen = settings.chosen("learning_rate", *_SHAPE[2:])
-        if chosen:
-            made_with["chosen"] = chosen
-        if not settings.finetune:
-            made_with["finetune"] = False
-        self.records = {
-            seed: Record(settings.folder / f"seed-{seed}.json", {**made_with, "seed": seed})
-            for seed in range(1, settings.seeds + 1)
-        }
-        self.fitted: dict[int, Fitted] = {}
+    model: str
+    """MODULE:BUILD."""
+    device: str = "cpu"
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def model(self) -> Any:
-        """The first seed's model, for pictures of what it predicts."""
-        return self._model(1)
+    def folder(self) -> Path:
+        """Where everything is kept."""
+        return self.folder_named(self.model.replace(":", "."))
 
-    def _model(self, seed: int) -> Any:
-        return self.fitted[seed].model(self.settings.stage, device=self.settings.device)
+    def command(self) -> str:
+        """Returns the command line that asks for this."""
+        return f"interverse fit {self.id} --model {self.model} --budget {self.budget}"
 
-    def run_all(self) -> None:
-        """Does all that is not done yet."""
-        settings = self.settings
-        self.fitted = fitted_models(
-            self.config,
-            self.materials,
-            settings.folder / "training",
-            self.records,
-            self.clock,
-            name=settings.id,
-            precision="float32" if settings.device == "cpu" else "bf16",
-            finetune=settings.finetune,
-            learning_rate=settings.learning_rate,
-        )
-        for seed, record in self.records.items():
-            record.trained_as(training_record(self.fitted[seed]))
-            record.note("history", [dict(row) for row in self.fitted[seed].history])
+
+def fit_own(settings: FitOwn) -> dict[str, Any]:
+    """Returns all scores, after writing weights, scores and one page to `settings.folder`."""
+    clock, folder = Clock(settings.time_limit), settings.folder
+    episodes, epochs = _SIZES[settings.budget]
+    epochs = epochs if settings.epochs is None else settings.epochs
+    sizes = {"episodes": episodes, "epochs": epochs}
+    asked = {"world": settings.id, "options": dict(settings.options), "model": settings.model}
+
+    def work(records: Mapping[int, Record]) -> None:
+        for seed, record in records.items():
             if record.has("model", "planning"):
                 continue
-            self.clock.check()
-            record.made_by_run(run_stamp(settings.command(), settings.device))
-            with self.clock.timed(f"seed {seed}: scores"):
-                scores = score_world_model(
-                    self._model(seed),
-                    settings.id,
-                    budget=score_budget(settings.budget),
-                    device=settings.device,
-                    **settings.options,
+            clock.check()
+            path = folder / ("model.safetensors" if seed == 1 else f"seed-{seed}.safetensors")
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                model = build_model(settings.model, settings.id, options=settings.options)
+            OutsideModel(model)  # raises where a method is missing
+            if not isinstance(model, nn.Module):
+                raise InvalidValueError(
+                    explain(
+                        f"{settings.model} is a {type(model).__name__}, which has nothing to train",
+                        allowed="a Torch module",
+                        fix=f"interverse score {settings.model} scores it as it is",
+                    )
                 )
-            for kind, score in scores.scores.items():
-                record.put("model", kind, score)
+            if path.exists():
+                model.load_state_dict(read_safetensors(path))
+            else:
+                with clock.timed(f"seed {seed}: data and training"):
+                    history = _trained(settings, model, clock, seed=seed, sizes=(episodes, epochs))
+                record.note("history", history)
+                weights = {name: values.cpu() for name, values in model.state_dict().items()}
+                write_safetensors(path, weights)
+            _score(settings, record, model, clock)
+
+    def page(seeds: list[dict[str, Any]]) -> None:
+        write_scores_page(folder, f"{settings.model} in {settings.id}", seeds)
+
+    return fit_seeds(
+        folder, {**asked, "sizes": sizes}, clock, seeds=settings.seeds, work=work, page=page
+    )
+
+
+def _trained(
+    settings: FitOwn, model: nn.Module, clock: Clock, *, seed: int, sizes: tuple[int, int]
+) -> list[dict[str, Any]]:
+    """Trains a model in place; returns its loss by epoch."""
+    episodes, epochs = sizes
+    seen, actions = _episodes(settings, count=episodes, seed=seed)
+    model.to(settings.device).train()
+    rate = _RATE if settings.learning_rate is None else settings.learning_rate
+    batch = _BATCH if settings.batch_size is None else settings.batch_size
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    rng, history = generator(seed=seed, name="fit/own"), list[dict[str, Any]]()
+    loss_of: Any = getattr(model, "loss", None)
+    windows = _STEPS + 1 - _WINDOW
+    scenes = min(_SCENES, batch, episodes)
+    places = np.arange(_WINDOW + 1)
+    for epoch in range(1, epochs + 1):
+        total, order = 0.0, rng.permutation(episodes)
+        groups = [order[i : i + scenes] for i in range(0, episodes, scenes)]
+        for group in groups:
+            e = rng.choice(group, size=batch)
+            t = rng.integers(windows, size=batch)[:, None] + places
+            frames = torch.as_tensor(seen[e[:, None], t], device=settings.device)
+            acts = torch.as_tensor(actions[e[:, None], t[:, :-1]], device=settings.device)
+            loss = loss_of(frames, acts) if callable(loss_of) else _info_nce(model, frames, acts)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += float(loss.detach())
+        if epoch % max(1, epochs // _LINES) == 0:
+            clock.say(f"{settings.model}: {epoch}/{epochs} epochs, loss {total / len(groups):.4g}")
+        row = {"stage": "training", "epoch": epoch, "train": total / len(groups)}
+        history.append({**row, "valid": row["train"]})
+    model.eval()
+    return history
+
+
+def _info_nce(model: Any, frames: Tensor, actions: Tensor) -> Tensor:
+    """Returns how badly predictions are told from the other frames of a batch of windows."""
+    latents = model.encode(frames.flatten(0, 1)).unflatten(0, frames.shape[:2])
+    predicted = model.rollout(latents[:, 0], actions).flatten(2)
+    targets = latents[:, 1:].flatten(2)
+    size, total = len(frames), frames.new_zeros((), dtype=torch.float32)
+    keys = torch.cat([latents.flatten(2)[:, 0], targets.flatten(0, 1)])
+    for k in range(targets.shape[1]):
+        near = -torch.cdist(predicted[:, k], keys).square() / _TEMPERATURE
+        own = torch.arange(size, device=frames.device) * targets.shape[1] + k + size
+        # The same picture at another time is no mistake.
+        same = torch.cdist(targets[:, k], keys) < 1e-6
+        same[torch.arange(size), own] = False
+        total = total + functional.cross_entropy(near.masked_fill(same, -1e9), own)
+    return total / targets.shape[1]
+
+
+def _episodes(settings: FitOwn, *, count: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Returns what is seen (E, T + 1, ...) and done (E, T, ...) in random play."""
+    grid = settings.id.startswith(FAMILIES)
+    if grid:
+        env: Any = make_vec(settings.id, count, **{**settings.options, "max_steps": _STEPS + 1})
+    else:
+        env = state_worlds(settings.id, count, steps=_STEPS, options=settings.options)
+    start = region_seed("training", seed)
+
+    def shown(observation: Any) -> NDArray[Any]:
+        return np.array(observation["image"] if grid else observation)
+
+    try:
+        first, _ = env.reset(seed=start)
+        actions = random_actions(env, _STEPS, start)
+        return play(env, actions, shown, first).states, actions.swapaxes(0, 1)
+    finally:
+        env.close()

@@ -559,8 +559,8 @@ class _AbductingCounterfactual(ModelCounterfactual):
         fact = Fact(observations=facts.scenes, actions=facts.actions, outcomes=facts.outcomes)
         knowing = self._model.abducted(fact)
         one = self._model if knowing is None else knowing
-        twins = self._model.encode(np.asarray(facts.twins))
-        return one.last(twins, facts.twin_actions[:, None], in_order=knowing is not None).numpy()
+        latents = self._model.encode(np.asarray(facts.twins))
+        return one.last(latents, facts.twin_actions[:, None], in_order=knowing is not None).numpy()
 
     def effects(self, facts: Facts) -> Floats:
         """Returns how far the reading of the twin's outcome is from that of the fact's."""

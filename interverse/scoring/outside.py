@@ -8,24 +8,31 @@ else: its place in the batch says nothing.
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
+import gymnasium
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.tensor_files import read_safetensors
+from interverse.core.registry import Entry
 from interverse.core.rng import generator
+from interverse.envs.build import build_world
 from interverse.models.ranking import numbered
 from interverse.models.source import to_float
 from interverse.models.world_model import WorldModel
 
 _LARGEST = 1e30  # squares of larger numbers would be infinite, and no distance is
 _ROWS = 512  # encoded or rolled out together
+_TOLD = ("id", "observation_shape", "actions", "objects")  # what a model may be built for
 _METHODS = {
     "encode": "encode(observations) -> latents, with a leading axis of N",
     "rollout": "rollout(latents, actions) -> latents of shape (N, K, ...), for actions (N, K)",
@@ -322,3 +329,82 @@ def _refused(method: str, error: Exception, *given: Any) -> InvalidValueError:
             fix=fix,
         )
     )
+
+
+# ------------------------------------------------------------------------------ a model by its name
+
+
+def world_facts(id: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what a model may be built for: id, observation shape, actions, objects.
+
+    `actions` is how many there are, or how many numbers an action has. `objects` are blocks or
+    chemistry's objects, 1 elsewhere.
+    """
+    world: Any = build_world(id, 1, options)
+    try:
+        seen, acted = world.observation_space, world.action_space
+        pictures = isinstance(seen, gymnasium.spaces.Dict)
+        shape = (seen["image"] if pictures and "image" in seen.spaces else seen).shape
+        discrete = isinstance(acted, gymnasium.spaces.Discrete)
+        return {
+            "id": id,
+            "observation_shape": shape,
+            "actions": int(acted.n) if discrete else int(acted.shape[0]),
+            "objects": int(getattr(world.options, "objects", 1)),
+        }
+    finally:
+        world.close()
+
+
+def build_model(
+    name: str, id: str, *, options: Mapping[str, Any], weights: Path | None = None
+) -> Any:
+    """Returns the model that MODULE:BUILD names.
+
+    Args:
+        name: BUILD is a model, or a class or function that returns one; it is given those of id,
+            observation_shape, actions and objects that it asks for by name.
+        id: the world it is for.
+        options: of that world.
+        weights: a safetensors file, for a Torch module.
+    """
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise InvalidValueError(
+            explain(
+                f"model is {name!r}",
+                allowed="MODULE:BUILD, such as my_model:Own",
+                fix="interverse new model my_model writes a first one",
+            )
+        )
+    try:
+        model = Entry(name).load()
+    except ModuleNotFoundError as error:
+        if error.name != module_name.partition(".")[0]:
+            raise
+        raise InvalidValueError(
+            explain(f"there is no module {module_name!r}", fix="Call this in its folder")
+        ) from error
+    except AttributeError as error:
+        raise InvalidValueError(explain(f"{module_name} has no {attribute!r}")) from error
+    if inspect.isclass(model) or not hasattr(model, "rollout"):
+        asked = inspect.signature(model).parameters.values()
+        positional = (p for p in asked if p.kind is p.POSITIONAL_OR_KEYWORD)
+        unknown = [p.name for p in positional if p.default is p.empty and p.name not in _TOLD]
+        if unknown:
+            raise InvalidValueError(
+                explain(
+                    f"{name} asks for {', '.join(unknown)}",
+                    allowed=", ".join(_TOLD),
+                    fix="Give the others defaults",
+                )
+            )
+        facts = world_facts(id, options)
+        model = model(**{p.name: facts[p.name] for p in asked if p.name in facts})
+    if weights is not None:
+        if not isinstance(model, nn.Module):
+            raise InvalidValueError(
+                explain(f"{name} is no Torch module, and has no weights", fix="Leave weights out")
+            )
+        model.load_state_dict(read_safetensors(weights))
+    return model

@@ -52,14 +52,14 @@ def score_ranking(
     fresh = {} if untrained is None else ranked(untrained)
     found: dict[str, Score] = {}
     for horizon, one in own.items():
-        seen = (torch.as_tensor(units(frames[:, step])) for step in (horizon, 0))
+        end, start = (torch.as_tensor(units(frames[:, step])) for step in (horizon, 0))
         hits = share(one["model"] == 1)
         found[str(horizon)] = {
             **hits,
             "hits": hits["value"],
             "mrr": mean_of(1.0 / one["model"]),
             "nothing_predicted": mean_of(one["nothing"] == 1),
-            "do_nothing": mean_of(among(*seen, horizon) == 1),
+            "do_nothing": mean_of(among(end, start, horizon) == 1),
             "chance": rounded(PERCENT / len(np.unique(shown[horizon]))),
             "true_world": mean_of(one["true"] == 1),
             **({"untrained": mean_of(fresh[horizon]["model"] == 1)} if fresh else {}),

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.fit.materials import Materials
+from interverse.fit.materials import Materials, model_config
 from interverse.fit.scores import baselines, recovered, recovery
 from interverse.fit.settings import budget
-from interverse.fit.training import model_config
 from interverse.models.effects import ModelRespondent
 from interverse.models.heads import Probe
 from interverse.models.world_model import WorldModel

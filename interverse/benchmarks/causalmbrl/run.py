@@ -11,9 +11,8 @@ from interverse.benchmarks.causalmbrl.compare import compare, discovery_file, wr
 from interverse.benchmarks.causalmbrl.findings import write_findings
 from interverse.benchmarks.causalmbrl.settings import VARIANTS, MbrlRow, Settings, world_name
 from interverse.benchmarks.driver import reproduce_tables, row_file
-from interverse.fit.materials import Materials
+from interverse.fit.materials import Materials, fitted_models, model_config, training_record
 from interverse.fit.scores import KINDS, baselines
-from interverse.fit.training import fitted_models, model_config, training_record
 from interverse.fit.work import Clock, Failures, Record, run_stamp
 
 
