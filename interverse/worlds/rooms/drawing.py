@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,51 +121,40 @@ def draw(scene: Staged, shot: Shot, *, size: int, parts: Collection[Part], fast:
         parts: which of rgb, items and depth to draw.
         fast: whether the quick renderer draws the colours whatever the quality.
     """
-    rows = list(scene.indices)
-    edits, qpos = state_edits(scene.built, shot.states[rows])
-    edits |= _poses(scene, [shot.things[i] for i in rows])
-    edits |= _camera(shot.view)
-    edits |= _light(scene, shot, light_edits(*shot.light, scene.openings))
-    edits["geom_rgba"][list(scene.built.sky), :3] = sky_color(shot.light[2])
+    rows, built = list(scene.indices), scene.built
+    model = built.model
+    edits, qpos = state_edits(built, shot.states[rows])
+    position, turn = model.body_pos.copy(), model.body_quat.copy()
+    for row, item in zip(rows, built.items, strict=True):
+        thing = shot.things[row]
+        if thing is not None:
+            body = model.body(item.body).id
+            position[body], turn[body] = thing.pose.position, thing.pose.quaternion
+    lights = light_edits(*shot.light, scene.openings)
+    diffuse, way = model.light_diffuse.copy(), model.light_dir.copy()
+    for row, name in enumerate(LIGHTS):
+        light = model.light(name).id
+        diffuse[light], way[light] = lights["light_diffuse"][row], lights["light_dir"][row]
+    for row, item in zip(rows, built.items, strict=True):
+        if built.lamps and item.item.light is not None:
+            lamp = model.light(f"{item.body}/lamp").id
+            diffuse[lamp] = _LAMP * shot.states[row, 1] * np.array([1.0, 0.85, 0.6])
+    edits |= {
+        "body_pos": position,
+        "body_quat": turn,
+        "cam_pos": shot.view.position[None],
+        "cam_quat": shot.view.quaternion[None],
+        "cam_fovy": np.array([math.degrees(shot.view.fov)]),
+        "light_diffuse": diffuse,
+        "light_dir": way,
+        "headlight_ambient": lights["headlight_ambient"],
+    }
+    edits["geom_rgba"][list(built.sky), :3] = sky_color(shot.light[2])
     asked = [_ASKED[part] for part in parts]
     seen = scene.stage.draw(edits, qpos=qpos, size=size, parts=asked, fast=fast)
     if seen.geoms is None:
         return Frame(seen.rgb, None, seen.depth)
-    table = np.full(len(scene.built.owner) + 1, -1, np.int16)  # the last is for no geom at all
-    owner = scene.built.owner
+    owner = built.owner
+    table = np.full(len(owner) + 1, -1, np.int16)  # the last is for no geom at all
     table[:-1] = np.where(owner >= 0, np.array([*rows, -1], np.int16)[owner], -1)
     return Frame(seen.rgb, table[seen.geoms], seen.depth)
-
-
-def _poses(scene: Staged, things: Sequence[Thing | None]) -> dict[str, Any]:
-    model = scene.built.model
-    position, turn = model.body_pos.copy(), model.body_quat.copy()
-    for item, thing in zip(scene.built.items, things, strict=True):
-        if thing is not None:
-            body = model.body(item.body).id
-            position[body], turn[body] = thing.pose.position, thing.pose.quaternion
-    return {"body_pos": position, "body_quat": turn}
-
-
-def _camera(view: RoomView) -> dict[str, Any]:
-    return {
-        "cam_pos": view.position[None],
-        "cam_quat": view.quaternion[None],
-        "cam_fovy": np.array([math.degrees(view.fov)]),
-    }
-
-
-def _light(scene: Staged, shot: Shot, edits: dict[str, Any]) -> dict[str, Any]:
-    """Returns the light's edits for a model that may have lamps of its own."""
-    model = scene.built.model
-    diffuse, way = model.light_diffuse.copy(), model.light_dir.copy()
-    for row, name in enumerate(LIGHTS):
-        light = model.light(name).id
-        diffuse[light], way[light] = edits["light_diffuse"][row], edits["light_dir"][row]
-    if scene.built.lamps:
-        for index, item in zip(scene.indices, scene.built.items, strict=True):
-            if item.item.light is not None:
-                lamp = model.light(f"{item.body}/lamp").id
-                diffuse[lamp] = _LAMP * shot.states[index, 1] * np.array([1.0, 0.85, 0.6])
-    ambient = edits["headlight_ambient"]
-    return {"light_diffuse": diffuse, "light_dir": way, "headlight_ambient": ambient}

@@ -8,7 +8,7 @@ intervention holds a variable), `order` (which item of the room stands in which 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,12 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
     if not row["cut/room/seed"]:
         row["room/seed"] = np.array(int(row["u/room"] * TRAINING_ROOMS))
     room = plan_room(int(row["room/seed"]), options.objects)
-    row["order"] = _order(len(room.things), options.objects, _looked_at(row, room, options))
+    uniform = float(row["u/object"])  # whose item comes first; it may follow the confounder
+    if options.confounder:
+        _put(row, confounding.COIN, np.int64(confounding.coin(row)))
+        if not row["focused"]:
+            uniform = confounding.choose_object(row, room.things, uniform)
+    row["order"] = _order(len(room.things), options.objects, uniform)
     for slot in range(options.objects):
         problem = _settle_object(row, room, slot)
         if problem is None and options.instances == "open":
@@ -131,15 +136,6 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
     _settle_light(row, room, options)
     _settle_camera(row, room, options)
     return _impossible(row, room, options)
-
-
-def _looked_at(row: Row, room: Room, options: RoomsOptions) -> float:
-    """Returns the uniform number whose item comes first; it may follow the confounder."""
-    uniform = float(row["u/object"])
-    if not options.confounder:
-        return uniform
-    _put(row, confounding.COIN, np.int64(confounding.coin(row)))
-    return uniform if row["focused"] else confounding.choose_object(row, room.things, uniform)
 
 
 def refocus(row: Row, room: Room, index: int) -> None:
@@ -185,30 +181,26 @@ def _put(row: Row, name: str, value: Any) -> None:
 
 
 def _settle_object(row: Row, room: Room, slot: int) -> str | None:
+    """Puts an object's class, instance and place, unless held; returns why it cannot be."""
     index = int(row["order"][slot])
     planned = room.things[index] if index < len(room.things) else None
-    cls, instance = name_of(slot, "class"), name_of(slot, "instance")
-    number = ABSENT if planned is None else CLASS_NAMES.index(planned.cls)
-    _put(row, cls, np.int64(number))
+    cls, instance, position = (name_of(slot, name) for name in ("class", "instance", "position"))
+    _put(row, cls, np.int64(ABSENT if planned is None else CLASS_NAMES.index(planned.cls)))
     _put(row, instance, np.int64(0 if planned is None else planned.instance))
-    pose = _pose(row, room, index, planned, slot)
-    if pose is None and not row[f"cut/{name_of(slot, 'position')}"]:
-        name = CLASS_NAMES[int(row[cls])]
-        return explain(f"a {name} as {cls} finds no free place in the room", fix=_NO_PLACE)
-    pose = Pose(row[name_of(slot, "position")], 0.0) if pose is None else pose
-    _put(row, name_of(slot, "position"), pose.position.astype(float))
+    number, which = int(row[cls]), int(row[instance])
+    pose: Pose | None = Pose(np.zeros(3), 0.0)
+    if number != ABSENT:
+        name = CLASS_NAMES[number]
+        if planned is not None and (planned.cls, planned.instance) == (name, which):
+            pose = planned.pose
+        else:
+            pose = place_item(room, index, name, which)
+        if pose is None and not row[f"cut/{position}"]:
+            return explain(f"a {name} as {cls} finds no free place in the room", fix=_NO_PLACE)
+    pose = Pose(row[position], 0.0) if pose is None else pose
+    _put(row, position, pose.position.astype(float))
     _put(row, name_of(slot, "yaw"), np.float64(camera.wrap(pose.yaw)))
     return None
-
-
-def _pose(row: Row, room: Room, index: int, planned: Thing | None, slot: int) -> Pose | None:
-    number, instance = int(row[name_of(slot, "class")]), int(row[name_of(slot, "instance")])
-    if number == ABSENT:
-        return Pose(np.zeros(3), 0.0)
-    name = CLASS_NAMES[number]
-    if planned is not None and (planned.cls, planned.instance) == (name, instance):
-        return planned.pose
-    return place_item(room, index, name, instance)
 
 
 def _initial(row: Row, slot: int, options: RoomsOptions) -> NDArray[np.float64]:
@@ -276,41 +268,26 @@ def _impossible(row: Row, room: Room, options: RoomsOptions) -> str | None:
             f"camera/position is {row['camera/position'].round(3).tolist()}",
             allowed=f"|x|, |y| within {half}, under the ceiling, in no furniture",
         )
-    boxes = _boxes(row, options)
-    for slot, box in boxes.items():
-        moved = any(row[f"cut/{name_of(slot, field)}"] for field in ("position", "yaw"))
+    boxes: dict[int, Bounds] = {}
+    for index, thing in enumerate(things_of(row)):
+        if thing is not None:
+            slot = row["order"].tolist().index(index)
+            boxes[slot] = thing.pose.bounds(reach(thing.cls, thing.instance, thing.form))
+    for slot, box in sorted(boxes.items()):
+        held = {f for f in (*FIELDS, *FORM[:3]) if row.get(f"cut/{name_of(slot, f)}", False)}
+        moved, what = held & {"position", "yaw"}, None
         if moved and not room.allows(CLASS_NAMES[int(row[name_of(slot, "class")])], box):
-            return _clash(row, slot, "a wall or a piece of furniture")
-        form = FORM[:3] if options.instances == "open" else ()
-        kept = (row[f"cut/{name_of(slot, field)}"] for field in ("class", "instance", *form))
-        other_item = any(kept)
-        if moved or other_item:
-            for other, its in boxes.items():
-                if other != slot and _meet(room, box, its):
-                    return _clash(row, slot, name_of(other, "").rstrip("/"))
+            what = "a wall or a piece of furniture"
+        elif held - {"state"}:
+            for other, its in sorted(boxes.items()):
+                alone = Occupancy(room.size, [box[0]], [box[1]])
+                if other != slot and alone.meets(its):
+                    what = name_of(other, "").rstrip("/")
+                    break
+        if what is not None:
+            place = row[name_of(slot, "position")].round(3).tolist()
+            return explain(
+                f"{name_of(slot, 'position')} at {place} would run into {what}",
+                allowed="a free place between the walls",
+            )
     return None
-
-
-def _boxes(row: Row, options: RoomsOptions) -> Mapping[int, Bounds]:
-    found = {}
-    for slot in range(options.objects):
-        cls = int(row[name_of(slot, "class")])
-        if cls != ABSENT:
-            pose = Pose(row[name_of(slot, "position")], float(row[name_of(slot, "yaw")]))
-            instance = int(row[name_of(slot, "instance")])
-            found[slot] = pose.bounds(reach(CLASS_NAMES[cls], instance, _form(row, slot)))
-    return found
-
-
-def _meet(room: Room, a: Bounds, b: Bounds) -> bool:
-    taken = Occupancy(room.size)
-    taken.add(a)
-    return taken.meets(b)
-
-
-def _clash(row: Row, slot: int, what: str) -> str:
-    place = row[name_of(slot, "position")].round(3).tolist()
-    return explain(
-        f"{name_of(slot, 'position')} at {place} would run into {what}",
-        allowed="a free place between the walls",
-    )

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import validated, whole
 from interverse.worlds.world import WorldOptions
 
 Nuisance = Literal["none", "camera", "light", "both"]
-NUISANCES: tuple[Nuisance, ...] = ("none", "camera", "light", "both")
 Quality = Literal["fast", "high"]
-QUALITIES: tuple[Quality, ...] = ("fast", "high")
 View = Literal["multi", "single"]
-VIEWS: tuple[View, ...] = ("multi", "single")
 Lamps = Literal["soft", "original"]
-LAMPS: tuple[Lamps, ...] = ("soft", "original")
 States = Literal["whole", "graded"]
-STATES: tuple[States, ...] = ("whole", "graded")
 Instances = Literal["sealed", "open"]
-INSTANCES: tuple[Instances, ...] = ("sealed", "open")
 MOST_OBJECTS = 8
 MOST_ACTIONS = 1000
-_SIZES = (16, 2048)
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class RoomsOptions(WorldOptions):
     """What a world of rooms is made with."""
 
@@ -35,9 +30,9 @@ class RoomsOptions(WorldOptions):
     """What besides the object changes in a step: nothing, the camera, the light, or both."""
     quality: Quality = "fast"
     """fast: MuJoCo's own renderer, the same pixels each time. high: Filament, where it runs."""
-    image_size: int = 224
+    image_size: Annotated[int, whole(2048, least=16)] = 224
     """Pixels a side of the picture and the mask. The published pictures have 672."""
-    objects: int = MOST_OBJECTS
+    objects: Annotated[int, whole(MOST_OBJECTS)] = MOST_OBJECTS
     """How many objects a room has at most; each room draws its number from 4 up to this."""
     lamps: Lamps = "soft"
     """soft: lamp colours of saturation 0.02 to 0.24, as lamps have. original: 0.5 to 1, as in the
@@ -53,31 +48,13 @@ class RoomsOptions(WorldOptions):
     confounder: bool = False
     """Whether a hidden coin feeds object, size, distance, lamp and, in collected pairs, the action;
     how strongly, the variable confounding says, 0 to 1."""
-    actions: int = 1
+    actions: Annotated[int, whole(MOST_ACTIONS)] = 1
     """How many actions an episode has; more than one make a sequence in one room."""
     light_spill: bool = False
     """Whether lamps that are on light up the room, and moving parts cast shadows: truer pictures,
     in which an action changes pixels far from its object."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        allowed: dict[str, tuple[str, ...]] = {
-            "view": VIEWS,
-            "pair_nuisance": NUISANCES,
-            "quality": QUALITIES,
-            "lamps": LAMPS,
-            "states": STATES,
-            "instances": INSTANCES,
-        }
-        for name, choices in allowed.items():
-            check_name(name, getattr(self, name), choices)
-        whole_numbers = {
-            "image_size": _SIZES,
-            "objects": (1, MOST_OBJECTS),
-            "actions": (1, MOST_ACTIONS),
-        }
-        for name, (least, most) in whole_numbers.items():
-            check_whole(getattr(self, name), name, most, least=least)
         if self.device != "cpu":
             raise InvalidValueError(
                 explain(f"device is {self.device!r}", allowed="cpu", fix="Rooms draw on the CPU")

@@ -2,8 +2,8 @@
 
 A round starts with fresh states and light; the camera then goes from place to place, and every
 pair leaves its object as it is, so that what one pair opened another can close (as far as a
-confounder lets it). A house is a pure
-function of (seed, house): other houses, processes and restarts change nothing.
+confounder lets it). A house is a pure function of (seed, house): other houses, processes and
+restarts change nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import Noise, check_seed
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms import camera
-from interverse.worlds.rooms.acceptance import Box, Limits, box_of, refusal
 from interverse.worlds.rooms.actions import possible
 from interverse.worlds.rooms.confounding import preferred_objects, preferred_verbs, puts_back
 from interverse.worlds.rooms.drawing import Frame, Part
@@ -33,19 +32,12 @@ ROUNDS = 6
 ROUND_PAIRS = 5
 ENOUGH = 20  # a house ends after the round in which it has more pairs
 TRIES = 24  # places looked from in a round
+Box = tuple[int, int, int, int]
 _ONE = np.array([0])
 _ITEMS: tuple[Part, ...] = ("items",)
-_COLOURS: tuple[Part, ...] = ("rgb",)
-_NO_BOX: Box = (0, 0, 0, 0)  # of what is not in the picture
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """An object that could be acted on: its index in the room and its box."""
-
-    item: int
-    box: Box
+_PUBLISHED = 672  # pixels a side of the pictures that the limits below are for
+_SMALLEST, _BORDER, _LARGE, _INSIDE = 60, 20, 100, 1000
+_OUTSIDE = 20
 
 
 def generate_pairs(
@@ -100,36 +92,62 @@ def noise_of(seed: int, house: int, round: int) -> Noise:
 
 def _attempt(world: Rooms, address: Address, origin: Origin, *, depth: bool) -> Pair | Rejection:
     """Returns what one place to look from gives; the world keeps what an accepted pair did."""
-    noise = noise_of(*address[:3]).at(origin.attempt + 1)
-    rng, size = noise.generator("rooms/attempt"), world.options.image_size
+    noise, options = noise_of(*address[:3]).at(origin.attempt + 1), world.options
+    rng, size, single = (
+        noise.generator("rooms/attempt"),
+        options.image_size,
+        options.view == "single",
+    )
     limits = Limits.of(size)
-    present = world.present(0)
-    present = _preferred(world, present, rng)
+    present = _preferred(world, world.present(0), rng)
     target = present[int(rng.integers(len(present)))]
-    if world.options.view == "single":
+    if single:
         world.focus(0, target)
     world.look(0, target, rng.random((camera.TRIES, camera.NUMBERS)))
     seen = world.frame(0, size, _ITEMS, fast=True)  # colours cost most, and many are refused
-    candidates = candidates_in(world, seen, limits)
-    if world.options.view == "single":
-        candidates = [c for c in candidates if c.item == target]
-    if len(candidates) < (1 if world.options.view == "single" else min(2, len(present))):
+    items = [item for item in items_in_view(world, seen, limits) if not single or item == target]
+    if len(items) < (1 if single else min(2, len(present))):
         return Rejection(reason="too few in view")
-    if world.options.confounder:
-        wanted = _preferred(world, [c.item for c in candidates], rng)
-        candidates = [c for c in candidates if c.item in wanted]
-    chosen = candidates[int(rng.integers(len(candidates)))]
-    world.focus(0, chosen.item)
+    items = _preferred(world, items, rng)
+    item = items[int(rng.integers(len(items)))]
+    world.focus(0, item)
     _, verbs = class_and_verbs(world, 0)
-    if world.options.confounder:
+    if options.confounder:
         verbs = preferred_verbs(world.hidden(0), verbs, float(rng.random()))
-    verb = verbs[int(rng.integers(len(verbs)))]
-    origin = replace(origin, state=world.save(_ONE))
-    before = replace(seen, rgb=world.frame(0, size, _COLOURS, fast=True).rgb)
-    found = _judged(world, Draft(verb, address, origin), before, limits=limits, depth=depth)
-    if world.options.confounder and puts_back(world.hidden(0), float(rng.random())):
-        world.load(dict(origin.state or {}), _ONE)
+    was = world.save(_ONE)
+    draft = Draft(verbs[int(rng.integers(len(verbs)))], address, replace(origin, state=was))
+    before = replace(seen, rgb=world.frame(0, size, fast=True).rgb)
+    found = _judged(world, draft, item, (before, limits), depth=depth)
+    if isinstance(found, Rejection):
+        world.load(was, _ONE)
+    else:  # as if nobody had acted yet
+        now = world.save(_ONE)
+        world.load(now | {name: np.full_like(now[name], -1) for name in ACTION}, _ONE)
+    if options.confounder and puts_back(world.hidden(0), float(rng.random())):
+        world.load(was, _ONE)
     return found
+
+
+def _judged(
+    world: Rooms, draft: Draft, item: int, given: tuple[Frame, Limits], *, depth: bool
+) -> Pair | Rejection:
+    """Returns the pair that an action gives, or why it gives none; the world is as after it."""
+    before, limits = given
+    options, size = world.options, world.options.image_size
+    state = world.save(_ONE)
+    world.act(np.array([[draft.slot, draft.verb]]), _ONE, draft.noise)
+    after = world.frame(0, size, ("rgb", "items"), fast=True)
+    reason = refusal(before, after, item, limits, spills=options.light_spill)
+    if reason is not None:
+        return Rejection(reason=reason)
+    world.load(state, _ONE)
+    alike = options.quality == "fast" and not depth  # the quick frames are those of the pair
+    calm = options.pair_nuisance == "none"
+    drawn = (before if alike else None, after if alike and calm else None)
+    pair = act_and_draw(world, draft, depth=depth, drawn=drawn)
+    if not calm and not (pair.mask_after.any() and limits.fits(pair.box_after, size)):
+        return Rejection(reason="lost")
+    return pair
 
 
 def _preferred(world: Rooms, items: list[int], rng: np.random.Generator) -> list[int]:
@@ -148,18 +166,15 @@ def class_and_verbs(world: Rooms, slot: int) -> tuple[int, list[int]]:
     return int(cls), possible(int(cls), state, graded=world.options.states == "graded")
 
 
-def candidates_in(world: Rooms, frame: Frame, limits: Limits) -> list[Candidate]:
-    """Returns the objects in view that are large enough and that an action can change."""
+def items_in_view(world: Rooms, frame: Frame, limits: Limits) -> list[int]:
+    """Returns the items in view, by slot, that are large enough and that an action can change."""
     assert frame.items is not None  # asked for
     found = []
     for slot, item in enumerate(world.read("order")[0].tolist()):
-        cls = int(world.read(name_of(slot, "class"))[0])
         box = box_of(frame.items == item)
-        if box is None or not limits.fits(box, len(frame.items)):
-            continue
-        graded = world.options.states == "graded"
-        if possible(cls, world.read(name_of(slot, "state"))[0], graded=graded):
-            found.append(Candidate(item, box))
+        large = box is not None and limits.fits(box, len(frame.items))
+        if large and class_and_verbs(world, slot)[1]:
+            found.append(item)
     return found
 
 
@@ -171,39 +186,10 @@ class Draft(NamedTuple):
     origin: Origin
     slot: int = 0
 
-
-def _judged(
-    world: Rooms, draft: Draft, before: Frame, *, limits: Limits, depth: bool
-) -> Pair | Rejection:
-    """Returns the pair that an action gives, or why it gives none; then the world is as before.
-
-    Args:
-        world: whose world 0 is acted in.
-        draft: the action and where the pair comes from.
-        before: the quick frame of the world as it stands.
-        limits: of acceptance.
-        depth: whether the pair carries depth pictures.
-    """
-    size, item, options = world.options.image_size, _item(world, draft.slot), world.options
-    assert draft.origin.state is not None  # saved just now
-    was, action = dict(draft.origin.state), np.array([[draft.slot, draft.verb]])
-    noise = noise_of(*draft.address[:3]).at(draft.origin.attempt + 1)
-    world.act(action, _ONE, noise)
-    after = world.frame(0, size, ("rgb", "items"), fast=True)
-    reason = refusal(before, after, item, limits, spills=options.light_spill)
-    if reason is not None:
-        world.load(was, _ONE)
-        return Rejection(reason=reason)
-    world.load(was, _ONE)
-    alike = options.quality == "fast" and not depth  # the quick frames are those of the pair
-    calm = options.pair_nuisance == "none"
-    drawn = (before if alike else None, after if alike and calm else None)
-    pair = act_and_draw(world, draft, depth=depth, drawn=drawn)
-    if options.pair_nuisance != "none" and not _kept_in_view(pair, limits, size):
-        world.load(was, _ONE)
-        return Rejection(reason="lost")
-    world.load(_calmed(world.save(_ONE)), _ONE)
-    return pair
+    @property
+    def noise(self) -> Noise:
+        """What moves camera and light in the pair's step."""
+        return noise_of(*self.address[:3]).at(self.origin.attempt + 1)
 
 
 def act_and_draw(
@@ -221,36 +207,43 @@ def act_and_draw(
         depth: whether the pair carries depth pictures.
         drawn: the two frames, each where it is known already.
     """
-    size, item = world.options.image_size, _item(world, draft.slot)
+    values = values_of(world)
+    before = drawn[0] or _frame(world, depth=depth)
+    world.step(np.array([[draft.slot, draft.verb]]), _ONE, draft.noise)
+    after = drawn[1] or _frame(world, depth=depth)
+    return _pair_of(world, draft, (before, after), values)
+
+
+def redrawn(world: Rooms, pair: Pair, draft: Draft) -> Pair:
+    """Returns a pair whose after picture is of the world as it is now."""
+    after = _frame(world, depth=pair.depth_before is not None)
+    found = _pair_of(world, draft, (after, after), pair.factors_before)
+    names = ("before", "mask_before", "instances_before", "box_before", "depth_before")
+    return replace(found, **{name: getattr(pair, name) for name in names})
+
+
+def _frame(world: Rooms, *, depth: bool) -> Frame:
     parts: tuple[Part, ...] = ("rgb", "items", "depth") if depth else ("rgb", "items")
-    before_values = values_of(world)
-    before = drawn[0] or world.frame(0, size, parts)
-    noise = noise_of(*draft.address[:3]).at(draft.origin.attempt + 1)
-    world.step(np.array([[draft.slot, draft.verb]]), _ONE, noise)
-    after = drawn[1] or world.frame(0, size, parts)
-    return pair_of(world, draft, (before, after), before_values, item)
+    return world.frame(0, world.options.image_size, parts)
 
 
-def pair_of(
-    world: Rooms,
-    draft: Draft,
-    frames: tuple[Frame, Frame],
-    before: Mapping[str, NDArray[Any]],
-    item: int,
+def _pair_of(
+    world: Rooms, draft: Draft, frames: tuple[Frame, Frame], before: Mapping[str, NDArray[Any]]
 ) -> Pair:
-    """Returns a pair of two frames; what the world has now is what was after.
-
-    Args:
-        world: as it is after the action.
-        draft: the action and where the pair comes from.
-        frames: before and after.
-        before: the variables as they were before.
-        item: the one acted on, by its index in the room.
-    """
+    """Returns a pair of two frames; `before` was, and what the world has now is what was after."""
     after = values_of(world)
     changed = {n for n, v in after.items() if not np.array_equal(v, before[n])}
+    item = int(world.read("order")[0][draft.slot])
+    shown: dict[str, Any] = {}
+    for name, frame in zip(("before", "after"), frames, strict=True):
+        assert frame.items is not None  # asked for
+        shown[name] = frame.rgb
+        shown[f"mask_{name}"] = frame.items == item
+        shown[f"instances_{name}"] = world.slots(0, frame)
+        shown[f"box_{name}"] = box_of(frame.items == item) or (0, 0, 0, 0)
+        shown[f"depth_{name}"] = None if frame.depth is None else frame.depth.astype(np.float16)
     return Pair(
-        **_pictures(world, *frames, item),
+        **shown,
         verb=draft.verb,
         cls=int(before[name_of(draft.slot, "class")]),
         factors_before=before,
@@ -261,40 +254,70 @@ def pair_of(
     )
 
 
-def redrawn(world: Rooms, pair: Pair, draft: Draft) -> Pair:
-    """Returns a pair whose after picture is of the world as it is now."""
-    depth, item = pair.depth_before is not None, _item(world, draft.slot)
-    parts: tuple[Part, ...] = ("rgb", "items", "depth") if depth else ("rgb", "items")
-    after = world.frame(0, world.options.image_size, parts)
-    found = pair_of(world, draft, (after, after), pair.factors_before, item)
-    names = ("before", "mask_before", "instances_before", "box_before", "depth_before")
-    return replace(found, **{name: getattr(pair, name) for name in names})
-
-
-def _kept_in_view(pair: Pair, limits: Limits, size: int) -> bool:
-    return bool(pair.mask_after.any()) and limits.fits(pair.box_after, size)
-
-
-def _item(world: Rooms, slot: int) -> int:
-    return int(world.read("order")[0][slot])
-
-
 def values_of(world: Rooms) -> dict[str, NDArray[Any]]:
     """Returns every variable of world 0."""
     return {name: world.read(name)[0] for name in world.variables}
 
 
-def _calmed(state: dict[str, Any]) -> dict[str, Any]:
-    """Returns a saved state before whose first action nobody has acted."""
-    return state | {name: np.full_like(state[name], -1) for name in ACTION}
+# -------------------------------------------------------------------------------------- acceptance
 
 
-def _pictures(world: Rooms, before: Frame, after: Frame, item: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"before": before.rgb, "after": after.rgb}
-    for name, frame in (("before", before), ("after", after)):
-        assert frame.items is not None  # asked for
-        found[f"mask_{name}"] = frame.items == item
-        found[f"instances_{name}"] = world.slots(0, frame)
-        found[f"box_{name}"] = box_of(frame.items == item) or _NO_BOX
-        found[f"depth_{name}"] = None if frame.depth is None else frame.depth.astype(np.float16)
-    return found
+@final
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Acceptance limits for pictures of a size, those of the original scaled with it."""
+
+    smallest: float
+    border: float
+    large: float
+    inside: float
+    outside: int
+
+    @classmethod
+    def of(cls, size: int) -> Limits:
+        """Returns the limits for pictures of so many pixels a side."""
+        by = size / _PUBLISHED
+        return cls(_SMALLEST * by, _BORDER * by, _LARGE * by, _INSIDE * by * by, _OUTSIDE)
+
+    def fits(self, box: Box, size: int) -> bool:
+        """Returns whether a box is large enough, and away from the border or larger still."""
+        least = min(box[2] - box[0], box[3] - box[1])
+        near = min(box[0], box[1], size - box[2], size - box[3]) <= self.border
+        return least >= self.smallest and (not near or least > self.large)
+
+
+def refusal(before: Frame, after: Frame, item: int, limits: Limits, *, spills: bool) -> str | None:
+    """Returns why two pictures that differ by an action make no pair, or None."""
+    found = (box_of(np.asarray(frame.items) == item) for frame in (before, after))
+    boxes = [box for box in found if box is not None]
+    if len(boxes) < 2:
+        return "lost"
+    differs = np.any(np.asarray(before.rgb) != np.asarray(after.rgb), axis=-1)
+    covers = np.zeros((2, *differs.shape), dtype=bool)
+    for cover, (left, top, right, bottom) in zip(covers, boxes, strict=True):
+        cover[top:bottom, left:right] = True
+    if int(np.sum(differs & covers.all(axis=0))) <= limits.inside:
+        return "little changed"
+    if not spills and int(np.sum(differs & ~covers.any(axis=0))) >= limits.outside:
+        return "changed outside"
+    return None
+
+
+def box_of(mask: NDArray[np.bool_]) -> Box | None:
+    """Returns xmin, ymin, xmax, ymax of a mask and the pixel around it, None for an empty one.
+
+    The pixel around belongs to it: edges are drawn soft, and a mask has the pixels' centres only.
+
+    >>> box_of(np.eye(8, dtype=bool)[2:5])
+    (1, 0, 6, 3)
+    """
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if len(rows) == 0:
+        return None
+    height, width = mask.shape
+    return (
+        max(int(columns[0]) - 1, 0),
+        max(int(rows[0]) - 1, 0),
+        min(int(columns[-1]) + 2, width),
+        min(int(rows[-1]) + 2, height),
+    )

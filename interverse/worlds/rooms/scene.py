@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.art.meshes import Mesh, merge, moved, rotated
-from interverse.art.rooms.item import PROPERTIES, Item, Surface
+from interverse.art.rooms.item import PROPERTIES, Surface
 from interverse.sim.assets import add_mesh, add_sight
 from interverse.worlds.rooms.assemble import Assembled, Palette, item_spec
 from interverse.worlds.rooms.placing import Pose
@@ -79,18 +79,35 @@ def build_model(
         )
         for i, thing in enumerate(things)
     )
-    if lamps:
-        _add_lamps(spec, items)
+    for item in items if lamps else ():
+        if item.item.light is not None:
+            spec.body(item.body).add_light(
+                name=f"{item.body}/lamp",
+                pos=item.item.light,
+                dir=(0, 0, -1),
+                cutoff=180.0,
+                exponent=0.0,
+                castshadow=False,
+                attenuation=(1.0, 0.3, 0.6),
+                diffuse=(0, 0, 0),
+            )
     for light in spec.lights if high else ():
         light.intensity = _CANDELA.get(light.name, _LAMP_CANDELA)
     skies += [skin.geom for item in items for skin in item.skins if skin.part.outlook]
     model = spec.compile()
     owner = np.full(model.ngeom, -1, np.int16)
+    shadowless = []
     for i, item in enumerate(items):
-        for name in item.geoms:
-            owner[model.geom(name).id] = i
-    loose = tuple(model.geom(name).id for item in items for name in _loose(item))
-    return Model(model, items, owner, loose, tuple(model.geom(n).id for n in skies), lamps)
+        moving: set[str | None] = set()
+        for skin in item.skins:
+            part, geom = skin.part, model.geom(skin.geom).id
+            owner[geom] = i
+            if part.joint is not None or part.parent in moving:
+                moving.add(part.name)
+            if part.name in moving or part.shown_when is not None or part.hidden_when is not None:
+                shadowless.append(geom)
+    sky = tuple(model.geom(name).id for name in skies)
+    return Model(model, items, owner, tuple(shadowless), sky, lamps)
 
 
 def state_edits(
@@ -161,39 +178,3 @@ def _add_room(palette: Palette, room: Room) -> list[str]:
 def posed(mesh: Mesh, pose: Pose) -> Mesh:
     """Returns a mesh where its thing stands."""
     return moved(rotated(mesh, (0, 0, 1), pose.yaw), pose.position)
-
-
-def _loose(item: Assembled) -> list[str]:
-    """Returns the geoms of parts that may move or vanish."""
-    moving: set[str] = set()
-    for part in item.item.parts:
-        if part.joint is not None or part.parent in moving:
-            moving.add(part.name)
-    return [
-        skin.geom
-        for skin in item.skins
-        if skin.part.name in moving
-        or skin.part.shown_when is not None
-        or skin.part.hidden_when is not None
-    ]
-
-
-def _add_lamps(spec: Any, items: Sequence[Assembled]) -> None:
-    for item in items:
-        place = _lamp(item.item)
-        if place is not None:
-            body = spec.body(item.body)
-            body.add_light(
-                name=f"{item.body}/lamp",
-                pos=place,
-                dir=(0, 0, -1),
-                cutoff=180.0,
-                exponent=0.0,
-                castshadow=False,
-                attenuation=(1.0, 0.3, 0.6),
-                diffuse=(0, 0, 0),
-            )
-
-
-def _lamp(item: Item) -> tuple[float, float, float] | None:
-    return item.light

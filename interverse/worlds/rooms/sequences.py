@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import check_seed
 from interverse.worlds import WORLDS
-from interverse.worlds.rooms.acceptance import Limits
-from interverse.worlds.rooms.actions import VERBS, possible
+from interverse.worlds.rooms.actions import VERBS
 from interverse.worlds.rooms.drawing import Part
 from interverse.worlds.rooms.options import MOST_ACTIONS, RoomsOptions
-from interverse.worlds.rooms.pairs import candidates_in, noise_of, values_of
-from interverse.worlds.rooms.variables import name_of
+from interverse.worlds.rooms.pairs import (
+    Limits,
+    class_and_verbs,
+    items_in_view,
+    noise_of,
+    values_of,
+)
 from interverse.worlds.rooms.world import Rooms
 from interverse.worlds.world import parse_options
 
@@ -79,19 +83,37 @@ def generate_sequence(
     world.reset(_ONE, noise, {"room/seed": np.array([house])})
     rng = noise.generator("rooms/sequence")
     slots = _in_view(world, rng)
-    frames, done = [_frame(world)], []
+
+    def frame() -> tuple[NDArray[np.uint8], NDArray[np.int16], dict[str, NDArray[Any]]]:
+        seen = world.frame(0, world.options.image_size, ("rgb", "items"))
+        assert seen.rgb is not None  # asked for
+        return seen.rgb, world.slots(0, seen), values_of(world)
+
+    frames, done = [frame()], []
     for step in range(actions):
-        choices = _choices(world, slots)
+        choices = [(slot, verb) for slot in slots for verb in class_and_verbs(world, slot)[1]]
         if not choices:
             break
         done.append(choices[int(rng.integers(len(choices)))])
         world.step(np.array([done[-1]]), _ONE, noise.at(step + 1))
-        frames.append(_frame(world))
+        frames.append(frame())
     if not done:
         raise InvalidValueError(
             explain(f"house {house}: no object in view can be acted on", fix="Take another house")
         )
-    return _sequence(frames, done, world.options.objects, (seed, house))
+    images, instances, factors = zip(*frames, strict=True)
+    targets = np.zeros((len(done), world.options.objects, 4), dtype=bool)
+    for step, (slot, verb) in enumerate(done):
+        targets[step, slot, VERBS[verb].component] = True
+    return RoomSequence(
+        images=np.stack(images),
+        instances=np.stack(instances),
+        factors={name: np.stack([row[name] for row in factors]) for name in factors[0]},
+        actions=np.array(done, dtype=np.int64),
+        targets=targets,
+        seed=seed,
+        house=house,
+    )
 
 
 def _in_view(world: Rooms, rng: np.random.Generator) -> list[int]:
@@ -102,8 +124,7 @@ def _in_view(world: Rooms, rng: np.random.Generator) -> list[int]:
     for _ in range(_LOOKS):
         seen = world.frame(0, size, _ITEMS)
         order = world.read("order")[0].tolist()
-        items = candidates_in(world, seen, Limits.of(size))
-        found = [order.index(candidate.item) for candidate in items]
+        found = [order.index(item) for item in items_in_view(world, seen, Limits.of(size))]
         if world.options.view == "single":
             found = [slot for slot in found if slot == 0]
         if len(found) >= enough:
@@ -111,41 +132,3 @@ def _in_view(world: Rooms, rng: np.random.Generator) -> list[int]:
         target = rng.choice(world.present(0))
         world.look(0, int(target), rng.random(world.hidden(0)["u/camera"].shape))
     return found
-
-
-def _choices(world: Rooms, slots: list[int]) -> list[tuple[int, int]]:
-    """Returns the actions on these objects that change something now."""
-    graded = world.options.states == "graded"
-    return [
-        (slot, verb)
-        for slot in slots
-        for verb in possible(
-            int(world.read(name_of(slot, "class"))[0]),
-            world.read(name_of(slot, "state"))[0],
-            graded=graded,
-        )
-    ]
-
-
-def _frame(world: Rooms) -> tuple[NDArray[np.uint8], NDArray[np.int16], dict[str, NDArray[Any]]]:
-    frame = world.frame(0, world.options.image_size, ("rgb", "items"))
-    assert frame.rgb is not None  # asked for
-    return frame.rgb, world.slots(0, frame), values_of(world)
-
-
-def _sequence(
-    frames: list[Any], done: list[tuple[int, int]], objects: int, address: tuple[int, int]
-) -> RoomSequence:
-    images, instances, factors = zip(*frames, strict=True)
-    targets = np.zeros((len(done), objects, 4), dtype=bool)
-    for step, (slot, verb) in enumerate(done):
-        targets[step, slot, VERBS[verb].component] = True
-    return RoomSequence(
-        images=np.stack(images),
-        instances=np.stack(instances),
-        factors={name: np.stack([row[name] for row in factors]) for name in factors[0]},
-        actions=np.array(done, dtype=np.int64),
-        targets=targets,
-        seed=address[0],
-        house=address[1],
-    )

@@ -9,12 +9,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from interverse.art.rooms.forms import FORM
 from interverse.scm import Angle, Box, CausalGraph, Integers, Variable, table
-from interverse.scm.variable import Values
+from interverse.scm.space import Space
+from interverse.scm.variable import Kind, Values
 from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
 from interverse.worlds.rooms.options import RoomsOptions
 
@@ -51,103 +54,81 @@ def name_of(slot: int, field: str) -> str:
     return f"object/{field}" if slot == 0 else f"object_{slot}/{field}"
 
 
+def _variable(
+    name: str, kind: Kind, default: ArrayLike, domain: Space, doc: str, **more: Any
+) -> Variable:
+    return Variable(name=name, kind=kind, default=np.array(default), domain=domain, doc=doc, **more)
+
+
 def declare(options: RoomsOptions) -> Mapping[str, Variable]:
     """Returns every variable of the world."""
     slots = range(options.objects)
-    objects = [variable for slot in slots for variable in _object(slot)]
+    found = [
+        _variable(
+            "room/seed",
+            "latent",
+            0,
+            Integers(0, INSTANCES),
+            "Which room: its size, covers, furniture, objects and lamps.",
+            space_a=Integers(0, TRAINING_ROOMS - 1),
+            space_b=Integers(TRAINING_ROOMS, TRAINING_ROOMS + TEST_ROOMS - 1),
+        )
+    ]
+    if options.confounder:
+        found += _confounder()
+    for slot in slots:
+        found += _object(slot)
     if options.instances == "open":
-        objects += [variable for slot in slots for variable in _opened(slot)]
-    hidden = _confounder() if options.confounder else ()
-    return table(_room(), *hidden, *objects, *_camera(), *_light(), *_action(options))
-
-
-def _room() -> Variable:
-    last = TRAINING_ROOMS + TEST_ROOMS - 1
-    return Variable(
-        name="room/seed",
-        kind="latent",
-        default=np.array(0),
-        domain=Integers(0, INSTANCES),
-        space_a=Integers(0, TRAINING_ROOMS - 1),
-        space_b=Integers(TRAINING_ROOMS, last),
-        doc="Which room: its size, covers, furniture, objects and lamps.",
-    )
+        # The factors of an object's form.
+        for slot in slots:
+            for field, doc in zip(FORM, _FORM_DOCS, strict=True):
+                size = field in FORM[:3]
+                unit, domain = ("m", Box(0.0, 8.0)) if size else ("", Box(0.0, 1.0))
+                found.append(
+                    _variable(name_of(slot, field), "appearance", 0.0, domain, doc, unit=unit)
+                )
+    return table(*found, *_camera(), *_light(), *_action(options))
 
 
 def _confounder() -> Iterator[Variable]:
-    yield Variable(
-        name=CONFOUNDER[0],
-        kind="latent",
-        default=np.array(0.0),
-        domain=Box(0.0, 1.0),
+    yield _variable(
+        CONFOUNDER[0],
+        "latent",
+        0.0,
+        Box(0.0, 1.0),
+        "How likely object, first states, size, distance, lamp and action follow the coin.",
         space_a=Box(0.0, 0.5),
         space_b=Box(0.5, 1.0, open_low=True),
-        doc="How likely object, first states, size, distance, lamp and action follow the coin.",
     )
-    yield Variable(
-        name=CONFOUNDER[1],
-        kind="latent",
-        default=np.array(0),
-        domain=Integers(0, 1),
-        doc="A hidden coin, the common cause of what follows it.",
-    )
+    doc = "A hidden coin, the common cause of what follows it."
+    yield _variable(CONFOUNDER[1], "latent", 0, Integers(0, 1), doc)
 
 
 def _object(slot: int) -> Iterator[Variable]:
     least = 0 if slot == 0 else ABSENT
-    yield Variable(
-        name=name_of(slot, "class"),
-        kind="latent",
-        default=np.array(least),
-        domain=Integers(least, len(CLASS_NAMES) - 1),
-        doc=_CLASSES if slot == 0 else "As object/class; -1 is no object.",
+    yield _variable(
+        name_of(slot, "class"),
+        "latent",
+        least,
+        Integers(least, len(CLASS_NAMES) - 1),
+        _CLASSES if slot == 0 else "As object/class; -1 is no object.",
         labels=CLASS_NAMES if slot == 0 else ("none", *CLASS_NAMES),
     )
-    yield Variable(
-        name=name_of(slot, "instance"),
-        kind="appearance",
-        default=np.array(0),
-        domain=Integers(0, INSTANCES),
-        doc="Which individual of its class: its shape, size and materials.",
-    )
-    yield Variable(
-        name=name_of(slot, "position"),
-        kind="latent",
-        unit="m",
-        default=np.zeros(3),
-        domain=Box(-4.0, 4.0, (3,)),
-        doc="Where it stands (on a wall: the middle of its back), from the middle of the floor.",
-    )
-    yield Variable(
-        name=name_of(slot, "yaw"),
-        kind="latent",
-        unit="rad",
-        default=np.array(0.0),
-        domain=Angle(),
-        doc="Its turn about the vertical; at 0 it faces -y.",
-    )
-    yield Variable(
-        name=name_of(slot, "state"),
-        kind="state",
-        default=np.zeros(4),
-        domain=Box(0.0, 1.0, (4,)),
+    doc = "Which individual of its class: its shape, size and materials."
+    yield _variable(name_of(slot, "instance"), "appearance", 0, Integers(0, INSTANCES), doc)
+    doc = "Where it stands (on a wall: the middle of its back), from the middle of the floor."
+    place, domain = np.zeros(3), Box(-4.0, 4.0, (3,))
+    yield _variable(name_of(slot, "position"), "latent", place, domain, doc, unit="m")
+    doc = "Its turn about the vertical; at 0 it faces -y."
+    yield _variable(name_of(slot, "yaw"), "latent", 0.0, Angle(), doc, unit="rad")
+    yield _variable(
+        name_of(slot, "state"),
+        "state",
+        np.zeros(4),
+        Box(0.0, 1.0, (4,)),
+        "How far it is open, on, dirty, broken; each holds from 0.5. What a class lacks is 0.",
         space_a=functools.partial(_states, name_of(slot, "class")),
-        doc="How far it is open, on, dirty, broken; each holds from 0.5. What a class lacks is 0.",
     )
-
-
-def _opened(slot: int) -> Iterator[Variable]:
-    """Yields the factors of an object's form."""
-    for field, doc in zip(FORM, _FORM_DOCS, strict=True):
-        size = field in FORM[:3]
-        yield Variable(
-            name=name_of(slot, field),
-            kind="appearance",
-            unit="m" if size else "",
-            default=np.array(0.0),
-            domain=Box(0.0, 8.0 if size else 1.0),
-            doc=doc,
-        )
 
 
 def _states(cls: str, values: Values) -> Box:
@@ -158,89 +139,53 @@ def _states(cls: str, values: Values) -> Box:
 
 
 def _camera() -> Iterator[Variable]:
-    yield Variable(
-        name="camera/position",
-        kind="appearance",
-        unit="m",
-        default=np.array([0.0, 0.0, 1.5]),
-        domain=Box(-4.0, 4.0, (3,)),
-        doc="Where the camera is; between the walls and in no furniture.",
-    )
-    yield Variable(
-        name="camera/yaw",
-        kind="appearance",
-        unit="rad",
-        default=np.array(0.0),
-        domain=Angle(),
-        doc="Its turn about the vertical; at 0 it looks along +y.",
-    )
-    yield Variable(
-        name="camera/pitch",
-        kind="appearance",
-        unit="rad",
-        default=np.array(0.0),
-        domain=Box(-STEEPEST, STEEPEST),
-        doc="How far it looks up.",
-    )
-    yield Variable(
-        name="camera/fov",
-        kind="appearance",
-        unit="rad",
-        default=np.array(math.radians(75.0)),
-        domain=Box(math.radians(3.0), math.radians(120.0)),
-        doc="Angle of view, across and down alike.",
-    )
+    position, yaw, pitch, fov = CAMERA
+    doc = "Where the camera is; between the walls and in no furniture."
+    place, domain = [0.0, 0.0, 1.5], Box(-4.0, 4.0, (3,))
+    yield _variable(position, "appearance", place, domain, doc, unit="m")
+    doc = "Its turn about the vertical; at 0 it looks along +y."
+    yield _variable(yaw, "appearance", 0.0, Angle(), doc, unit="rad")
+    steep = Box(-STEEPEST, STEEPEST)
+    yield _variable(pitch, "appearance", 0.0, steep, "How far it looks up.", unit="rad")
+    doc = "Angle of view, across and down alike."
+    wide = Box(math.radians(3.0), math.radians(120.0))
+    yield _variable(fov, "appearance", math.radians(75.0), wide, doc, unit="rad")
 
 
 def _light() -> Iterator[Variable]:
-    yield Variable(
-        name="light/color",
-        kind="appearance",
-        unit="rgb",
-        default=np.ones(3),
-        domain=Box(0.0, 1.0, (3,)),
-        doc="Colour of the ceiling lamp.",
-    )
-    yield Variable(
-        name="light/brightness",
-        kind="appearance",
-        default=np.array(1.0),
-        domain=Box(0.1, 2.0),
+    color, brightness, time = LIGHT
+    doc = "Colour of the ceiling lamp."
+    yield _variable(color, "appearance", np.ones(3), Box(0.0, 1.0, (3,)), doc, unit="rgb")
+    yield _variable(
+        brightness,
+        "appearance",
+        1.0,
+        Box(0.1, 2.0),
+        "Strength of all lights.",
         space_a=Box(0.9, 1.4),
         space_b=Box(0.4, 0.9, open_high=True),
-        doc="Strength of all lights.",
     )
-    yield Variable(
-        name="light/time_of_day",
-        kind="appearance",
+    yield _variable(
+        time,
+        "appearance",
+        12.0,
+        Box(0.0, 24.0),
+        "What the sky looks like, and how much of it comes in.",
         unit="h",
-        default=np.array(12.0),
-        domain=Box(0.0, 24.0),
         space_a=Box(7.0, 18.0),
         space_b=Box(18.0, 23.0, open_low=True),
-        doc="What the sky looks like, and how much of it comes in.",
     )
 
 
 def _action(options: RoomsOptions) -> Iterator[Variable]:
-    for name, most in zip(ACTION, (options.objects, len(VERBS)), strict=True):
-        yield Variable(
-            name=name,
-            kind="state",
-            default=np.array(-1),
-            domain=Integers(-1, most - 1),
-            read_only=True,
-            doc="The last action's part, as chosen by whoever acts; -1 before the first.",
-            labels=("none", *(verb.name for verb in VERBS)) if name == ACTION[1] else (),
-        )
+    doc = "The last action's part, as chosen by whoever acts; -1 before the first."
+    verbs = ("none", *(verb.name for verb in VERBS))
+    for name, most, labels in zip(ACTION, (options.objects, len(VERBS)), ((), verbs), strict=True):
+        domain = Integers(-1, most - 1)
+        yield _variable(name, "state", -1, domain, doc, read_only=True, labels=labels)
     if options.states == "graded":
-        yield Variable(
-            name=TARGET,
-            kind="state",
-            default=np.array(1.0),
-            domain=Box(0.0, 1.0),
-            doc="How far the last action went; set, how far the next one goes.",
-        )
+        doc = "How far the last action went; set, how far the next one goes."
+        yield _variable(TARGET, "state", 1.0, Box(0.0, 1.0), doc)
 
 
 def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> CausalGraph:

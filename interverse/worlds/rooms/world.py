@@ -6,7 +6,7 @@ and kept until something changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, final
 
@@ -20,8 +20,17 @@ from interverse.scm import refuse_bindings, with_defaults
 from interverse.scm.store import Store
 from interverse.sim.filament import probe
 from interverse.sim.studio import reserve
-from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, act, act_to, graded_target
-from interverse.worlds.rooms.camera import RoomView
+from interverse.worlds.rooms.actions import (
+    ABSENT,
+    CLASS_NAMES,
+    VERBS,
+    act,
+    act_to,
+    graded_target,
+    has,
+    possible,
+)
+from interverse.worlds.rooms.camera import RoomView, aim
 from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.mechanisms import (
     Row,
@@ -34,7 +43,6 @@ from interverse.worlds.rooms.mechanisms import (
 )
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.room import plan_room
-from interverse.worlds.rooms.situations import facing, handled
 from interverse.worlds.rooms.variables import (
     ACTION,
     CAMERA,
@@ -58,6 +66,8 @@ from interverse.worlds.world import (
 
 _RENDERED = 336
 _COLOURS: tuple[Part, ...] = ("rgb",)
+_Values = Mapping[str, NDArray[Any]]
+_Moves = Iterator[tuple[str, Any]]
 
 
 @final
@@ -301,7 +311,7 @@ class Rooms(World):
 
     def scenarios(self) -> tuple[Scenario, ...]:
         """Returns objects left in other states, and cameras that look at another object."""
-        return (handled, facing)
+        return (_handled, _facing)
 
     def render(self, world: int) -> NDArray[np.uint8]:
         """Returns a picture of one world."""
@@ -331,3 +341,31 @@ class Rooms(World):
     def close(self) -> None:
         """Gives up the models; drawing again makes them anew."""
         self._held.clear()
+
+
+# Situations in which causes act that seldom do, for the search for witnesses.
+
+
+def _handled(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Leaves objects in other states than they were found in; then acts on one of them."""
+    chosen = rng.permutation([slot for slot in (0, 1) if name_of(slot, "class") in values])
+    for slot in chosen.tolist():
+        name, held = name_of(slot, "state"), has(int(values[name_of(slot, "class")]))
+        yield "do", {name: np.where(held, rng.integers(2, size=4), 0.0)}
+        for verb in possible(int(values[name_of(slot, "class")]), values[name]):
+            yield "action", [slot, verb]
+
+
+def _facing(
+    values: Mapping[str, NDArray[Any]], rng: np.random.Generator
+) -> Iterator[tuple[str, Any]]:
+    """Turns the camera to the second object."""
+    if name_of(1, "position") not in values:
+        return
+    there = values[name_of(1, "position")]
+    spots = [there + rng.uniform((-1.5, -1.5, 0.2), (1.5, 1.5, 1.2)) for _ in range(10)]
+    yield "try", [{"camera/position": np.clip(spot, -4.0, 4.0)} for spot in spots]
+    yaw, pitch = aim(values["camera/position"], there)
+    yield "do", {"camera/yaw": yaw, "camera/pitch": np.clip(pitch, -1.4, 1.4), "camera/fov": 1.6}
