@@ -73,8 +73,10 @@ def test_policies_of_two_worlds_in_one_function_have_no_world():
     assert policy_world(lambda seen: fast(seen) + slow(seen)).task is None
 
 
-def model(env, kind="PPO", **given):
-    return sb3.PPO("MlpPolicy", env, n_steps=8, batch_size=8, device="cpu", **given)
+def model(env, **given):
+    made = sb3.PPO("MlpPolicy", env, n_steps=8, batch_size=8, device="cpu", **given)
+    made.num_timesteps = 8  # as if it had learned
+    return made
 
 
 def test_a_baseline_in_memory_brings_its_options_and_refuses_others():
@@ -161,6 +163,19 @@ def test_what_stands_between_a_baseline_and_its_world_is_asked_for(capsys):
     for honest in (iv.make(SLIDER), Shapes(iv.make(SLIDER))):
         assert len(iv.evaluate(model(honest), SLIDER, "P0", episodes=1, max_steps=2)) == 1
         assert capsys.readouterr().err == ""
+
+
+def test_a_model_that_never_learned_is_told(capsys, tmp_path):
+    learned, fresh = (model(iv.make(SLIDER)) for _ in range(2))
+    learned.save(tmp_path / "m.zip")
+    fresh.num_timesteps = 0
+    fresh.load(tmp_path / "m.zip", device="cpu")  # dropped, as many do
+    given = {"task": SLIDER, "protocols": "P0", "episodes": 1, "max_steps": 2}
+    for policy in (fresh, lambda seen: fresh.predict(seen, deterministic=True)[0]):
+        iv.evaluate(policy, **given)
+        assert "The model has learned for 0 steps. `load` returns" in capsys.readouterr().err
+    iv.evaluate(sb3.PPO.load(tmp_path / "m.zip", device="cpu"), **given)
+    assert "learned" not in capsys.readouterr().err
 
 
 def test_predict_is_no_policy_by_itself():
