@@ -218,6 +218,33 @@ def test_a_module_of_fifteen_lines_is_scored_and_left_as_it_was():
     assert len(scores.rows()) > 20
 
 
+class Leaks(Own):
+    """A model whose latents follow from more than their rows, in one of several ways."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.held = how, None
+
+    def encode(self, pictures):
+        latents = super().encode(pictures)
+        if self.how == "mean over rows":
+            return latents - latents.mean(0)
+        return latents + torch.randn_like(latents) if self.how == "draws" else latents
+
+    def rollout(self, latents, actions):
+        if self.how == "state" and self.held is not None and len(self.held) == len(latents):
+            latents = latents + self.held
+        self.held = latents
+        return super().rollout(latents, actions)
+
+
+@pytest.mark.parametrize("how", ["mean over rows", "draws", "state"])
+def test_latents_that_follow_from_more_than_their_row_are_refused(how):
+    method = "rollout" if how == "state" else "encode"
+    with pytest.raises(InvalidValueError, match=f"{method} gives other latents when the same rows"):
+        iv.score_world_model(Leaks(how), BLOCKS)
+
+
 def test_a_model_that_takes_tensors_alone_is_given_tensors():
     class Tensors:
         """No module, and no arrays."""
