@@ -333,6 +333,7 @@ def _trained(
     rate = _RATE if settings.learning_rate is None else settings.learning_rate
     batch = _BATCH if settings.batch_size is None else settings.batch_size
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    before = {n: p.detach().clone() for n, p in model.named_parameters() if p.requires_grad}
     rng, history = generator(seed=seed, name="fit/own"), list[dict[str, Any]]()
     loss_of: Any = getattr(model, "loss", None)
     windows = _STEPS + 1 - _WINDOW
@@ -347,6 +348,13 @@ def _trained(
             frames = torch.as_tensor(seen[e[:, None], t], device=settings.device)
             acts = torch.as_tensor(actions[e[:, None], t[:, :-1]], device=settings.device)
             loss = loss_of(frames, acts) if callable(loss_of) else _info_nce(model, frames, acts)
+            if not loss.requires_grad:
+                raise InvalidValueError(
+                    explain(
+                        f"the loss of {settings.model} follows from no weight",
+                        fix="Leave no_grad, detach and NumPy out of loss, encode and rollout",
+                    )
+                )
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -355,6 +363,9 @@ def _trained(
             clock.say(f"{settings.model}: {epoch}/{epochs} epochs, loss {total / len(groups):.4g}")
         row = {"stage": "training", "epoch": epoch, "train": total / len(groups)}
         history.append({**row, "valid": row["train"]})
+    still = [n for n, p in model.named_parameters() if n in before and torch.equal(p, before[n])]
+    if still and epochs:
+        clock.say(f"training left weights as they were: {', '.join(still)}")
     model.eval()
     return history
 

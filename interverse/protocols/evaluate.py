@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from interverse.core.rng import Noise, check_seed
 from interverse.core.type_checks import blames_types
 from interverse.envs.build import build_world
 from interverse.envs.driver import Driver
+from interverse.envs.single import first as first_world
 from interverse.envs.values import to_numpy
 from interverse.protocols import record
 from interverse.protocols.fingerprint import fingerprint, function_hash
@@ -196,6 +197,9 @@ def evaluate(
         if held and version is None and None in told:
             _check_same(units[0], options, policy, held)
     rows = _collect(units, folder, held, policy, int(workers), cluster, progress=progress)
+    if note := _same_note(chosen, rows, about.get("notes", ())):
+        Console(stderr=True).print(note, soft_wrap=True, markup=False)
+        provenance["notes"] = [*about.get("notes", ()), note]
     results = Results.from_rows(rows, provenance).named(label)
     if folder is not None:
         _table(units, folder, provenance, label).to_parquet(folder / RESULT_FILE)
@@ -341,6 +345,28 @@ def _unseen_note(protocol: Protocol, driver: Driver) -> str:
     )
 
 
+def _same_note(
+    chosen: tuple[Protocol, ...], rows: Sequence[Mapping[str, Any]], told: Collection[str]
+) -> str:
+    """Returns the line that names protocols whose episodes score as those where nothing is set."""
+    scores: dict[str, dict[Any, Any]] = {}
+    for row in rows:
+        at = row["seed"], row["episode"]
+        scores.setdefault(row["protocol"], {})[at] = (row.get("return"), row["length"])
+    plain = next((p.name for p in chosen if not (p.draws or p.grid or p.options)), None)
+    if plain is None or not any(gained for gained, _ in scores[plain].values()):
+        return ""
+    acting = [p.name for p in chosen if (p.draws or p.grid) and not p.options]
+    same = [name for name in acting if scores[name] == scores[plain]]
+    same = [name for name in same if not any(f"Protocol {name} changes looks" in n for n in told)]
+    if not same:
+        return ""
+    return (
+        f"Returns under {', '.join(same)} are those of {plain}, episode for episode, to the last"
+        " digit: what is set there did nothing here."
+    )
+
+
 def _check_own(driver: Driver) -> None:
     """Raises where a world of one's own breaks what a score takes for granted; takes one step."""
     world, told = driver.world, []
@@ -350,7 +376,14 @@ def _check_own(driver: Driver) -> None:
     first = world.observe()
     before = copy.deepcopy(first)
     noise = Noise(driver.seeds, driver.episodes, driver.steps + 1)
-    driver.step(uniform_action(world.action_space, noise), _ONE)
+    if not world.observation_space.contains(first_world(first)):
+        told.append("what observe() gives lies outside observation_space, or has another type")
+    score = world.score()
+    for name in ("reward", "terminated"):
+        if (shape := np.shape(to_numpy(getattr(score, name)))) != (1,):
+            told.append(f"{name} of one world has shape {shape}, not (1,)")
+    if not told:
+        driver.step(uniform_action(world.action_space, noise), _ONE)
     if not _alike(first, before):
         told.append("observe() returns its buffer, so earlier observations change: return a copy")
     score = world.score()

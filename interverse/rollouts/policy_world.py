@@ -236,7 +236,7 @@ def training_notes(
     yield engine_note(own.engine, engine)
     models = models_of(given)
     if not all(model.num_timesteps for model in models if _is_baseline(model)):
-        yield "The model has learned for 0 steps. `load` returns the model that it loads: keep that."
+        yield "The model has learned for 0 steps. `load` returns the model it loads: keep that one."
     # `PPO("MlpPolicy", iv.make(ID), seed=0)` plays the episodes of seed 0, and so does `evaluate`.
     asks = [getattr(getattr(model, "env", None), "get_attr", None) for model in models]  # SB3's
     worlds = [world for ask in asks if callable(ask) for world in ask("unwrapped")]

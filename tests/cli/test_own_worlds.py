@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import interverse as iv
@@ -255,3 +256,10 @@ def test_a_layout_whose_names_are_swapped_breaks_a_law(monkeypatch):
     (found,) = (row for row in laws.check_laws("tutorial/slider-v1") if "layout" in row.law)
     assert not found.passed
     assert "do(box/" in found.detail
+
+
+def test_a_world_that_no_trial_can_be_made_in_breaks_laws(monkeypatch):
+    score = Slider.score
+    broken = lambda self: score(self)._replace(terminated=np.zeros((1, 1), bool))  # noqa: E731
+    monkeypatch.setattr(Slider, "score", broken)
+    assert not all(row.passed for row in laws.check_laws("tutorial/slider-v1"))

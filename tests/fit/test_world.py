@@ -153,3 +153,36 @@ def test_a_model_of_ones_own_is_trained_then_scored_alike(tmp_path, capsys, monk
     assert json.loads(capsys.readouterr().out)["in_scene"]["value"] is not None
     assert main(["score", "my_own_model:Missing", "blocks/observed-3-v1"]) == 2
     assert "has no 'Missing'" in capsys.readouterr().err
+
+
+def test_weights_that_training_does_not_reach_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["new", "model", "my_part_model"]) == 0
+    file = tmp_path / "my_part_model.py"
+    file.write_text(
+        file.read_text()
+        + """
+from torch import nn
+
+class Part(Own):
+    def __init__(self, observation_shape, actions):
+        super().__init__(observation_shape, actions)
+        self.beside, self.fixed = nn.Linear(2, 2), nn.Linear(2, 2).requires_grad_(False)
+
+
+class Detached(Own):
+    def encode(self, observations):
+        return super().encode(observations).detach()
+
+    def rollout(self, latents, actions):
+        return super().rollout(latents, actions).detach()
+"""
+    )
+    words = ["fit", "blocks/observed-3-v1", "--epochs", "1", "--budget", "smoke", "--model"]
+    assert main([*words, "my_part_model:Part", "--out", "part"]) == 0
+    assert "training left weights as they were: beside.weight, beside.bias" in (
+        capsys.readouterr().err.replace("\n", " ")
+    )
+    assert main([*words, "my_part_model:Detached", "--out", "none"]) == 2
+    assert "the loss of my_part_model:Detached follows from no weight" in capsys.readouterr().err

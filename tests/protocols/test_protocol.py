@@ -336,3 +336,14 @@ def test_a_protocol_of_looks_that_no_observation_shows_says_so(capsys):
     heavy = Protocol(name="heavy", variables={"gravity": "B"})
     iv.evaluate("random", "trifinger/reaching-v1", heavy, **given)
     assert "looks" not in capsys.readouterr().err
+
+
+def test_protocols_whose_episodes_score_as_those_where_nothing_is_set_are_told(capsys):
+    still = lambda seen: np.zeros((len(seen), 2), dtype=np.float32)  # noqa: E731
+    given = {"episodes": 3, "max_steps": 5}
+    found = iv.evaluate(still, "tutorial/slider-v1", "P0-P3", **given)
+    said = "Returns under P1, P2, P3 are those of P0, episode for episode, to the last digit"
+    assert said in capsys.readouterr().err
+    assert any(said in note for note in found.provenance["notes"])
+    iv.evaluate("random", "tutorial/slider-v1", "P0,P2", **{**given, "max_steps": 20})
+    assert capsys.readouterr().err == ""
