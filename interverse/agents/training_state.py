@@ -40,7 +40,19 @@ def checkpoint(model: BaseAlgorithm, env: WorldVecEnv, until: int | None) -> Che
     arrays = {**_arrays(model, env), _WORLDS: np.frombuffer(_worlds(env).to_bytes(), np.uint8)}
     tensors |= {_ARRAY + name: torch.tensor(np.asarray(rows)) for name, rows in arrays.items()}
     counters = {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)}
-    record = {"counters": counters, "plain": plain, "random": _random_states(model), "until": until}
+    state: Any = np.random.get_state()  # noqa: NPY002
+    kind, keys, position, has_gauss, cached = state
+    version, internal, gauss = random.getstate()
+    record = {
+        "counters": counters,
+        "plain": plain,
+        "random": {
+            "numpy": [kind, keys.tolist(), position, has_gauss, cached],
+            "python": [version, list(internal), gauss],
+            "space": model.action_space.np_random.bit_generator.state,
+        },
+        "until": until,
+    }
     return Checkpoint(step=model.num_timesteps, record=record, tensors=tensors)
 
 
@@ -161,7 +173,11 @@ def _restore_arrays(model: Any, env: WorldVecEnv, arrays: Mapping[str, np.ndarra
     model._last_obs = parts or arrays["last_obs"]
     model._last_episode_starts = arrays["last_episode_starts"]
     env._returns[:], env._lengths[:] = arrays["returns"], arrays["lengths"]
-    _restore_episodes(model, arrays["episodes"])
+    # Puts back the returns and lengths of recent episodes, whose means SB3 logs.
+    rows = arrays["episodes"]
+    window = model._stats_window_size
+    model.ep_info_buffer, model.ep_success_buffer = deque(maxlen=window), deque(maxlen=window)
+    model.ep_info_buffer.extend({"r": float(r), "l": int(n)} for r, n in rows.reshape(-1, 2))
     if "buffer/position" in arrays:
         buffer = model.replay_buffer
         position, full = arrays["buffer/position"].tolist()
@@ -174,25 +190,6 @@ def _restore_arrays(model: Any, env: WorldVecEnv, arrays: Mapping[str, np.ndarra
         prefix = "curriculum/"
         memory = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
         env.hook.load(memory)
-
-
-def _restore_episodes(model: Any, rows: np.ndarray) -> None:
-    """Puts back the returns and lengths of recent episodes, whose means SB3 logs."""
-    window = model._stats_window_size
-    model.ep_info_buffer, model.ep_success_buffer = deque(maxlen=window), deque(maxlen=window)
-    model.ep_info_buffer.extend({"r": float(r), "l": int(n)} for r, n in rows.reshape(-1, 2))
-
-
-def _random_states(model: Any) -> dict[str, Any]:
-    # SB3 draws minibatches and exploration from the global states: they are part of the run.
-    state: Any = np.random.get_state()  # noqa: NPY002
-    kind, keys, position, has_gauss, cached = state
-    version, internal, gauss = random.getstate()
-    return {
-        "numpy": [kind, keys.tolist(), position, has_gauss, cached],
-        "python": [version, list(internal), gauss],
-        "space": model.action_space.np_random.bit_generator.state,
-    }
 
 
 def _restore_random(model: Any, states: Mapping[str, Any]) -> None:

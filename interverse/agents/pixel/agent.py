@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 import torch
@@ -22,11 +22,61 @@ from torch.nn import functional
 from interverse.agents.pixel.augment import augmentation, centre_crop, random_crop
 from interverse.agents.pixel.half import WideAdam
 from interverse.agents.pixel.networks import PixelSizes, SoftNetworks
-from interverse.agents.pixel.presets import PixelHyper
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.type_checks import number, validated, whole
 
 Actions: TypeAlias = Callable[[], NDArray[np.float32]]
 Pair: TypeAlias = tuple[Tensor, Tensor]  # the values of both critics, (N, 1) each
+
+
+_Count = Annotated[int, whole(10**12)]
+_Part = Annotated[float, number(most=1.0, above=True)]
+_Amount = Annotated[float, number(most=1e12, above=True)]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+@validated
+class PixelHyper:
+    """What every pixel agent shares; the defaults are the paper's."""
+
+    image_size: _Count = 84
+    """Pixels that the encoder sees."""
+    render_size: _Count = 84
+    """Pixels that the world draws; larger where the agent crops at random."""
+    frame_stack: _Count = 3
+    """Frames of an observation. Table 4 prints 1; the paper's text and all code have 3."""
+    filters: _Count = 32
+    layers: _Count = 4
+    features: _Count = 50
+    hidden: _Count = 1024
+    batch: _Count = 256
+    capacity: _Count = 100_000
+    """Frames in the replay buffer: 2.1 GB at 84 pixels."""
+    warm_up: _Count = 1000
+    """Random actions before learning starts."""
+    update_rate: _Amount = 1.0
+    """Updates per action."""
+    actor_every: _Count = 2
+    """Updates from one step of actor, temperature and targets to the next."""
+    discount: _Part = 0.99
+    encoder_rate: _Amount = 1e-3
+    critic_rate: _Amount = 1e-3
+    actor_rate: _Amount = 1e-3
+    alpha_rate: _Amount = 1e-4
+    """Learning rates, of Adam."""
+    alpha_momentum: Annotated[float, number(most=1.0, below=True)] = 0.5
+    alpha: _Amount = 0.1
+    """The temperature at the start."""
+    critic_tau: _Part = 0.01
+    encoder_tau: _Part = 0.05
+    """How far targets move at a step."""
+
+    def __post_init__(self) -> None:
+        if self.render_size < self.image_size:
+            raise InvalidValueError(
+                explain(f"render_size is {self.render_size}", allowed=f"from {self.image_size}")
+            )
 
 
 class PixelBatch(NamedTuple):

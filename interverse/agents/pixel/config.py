@@ -1,36 +1,195 @@
-"""Settings of a pixel training run: the flags of `interverse train`, and what they come to."""
+"""Settings of a pixel training run: presets, the flags of `interverse train`, what they come to.
+
+Hyper-parameters go by name: Table 4 of the DMCR paper, some authors' own, and small ones.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated, Any, Literal, final, get_args
 
 import tyro
 
 from interverse.agents import AGENTS, check_agent, tagged
-from interverse.agents.pixel.agent import AgentOptions, PixelLearner
+from interverse.agents.pixel.agent import AgentOptions, PixelHyper, PixelLearner
 from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import (
-    EPISODE,
-    PixelHyper,
-    PixelPreset,
-    drawn_size,
-    own_options,
-    preset,
-    schedule,
-)
 from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
 from interverse.core.files.json_text import plain
-from interverse.core.rng import check_seed
-from interverse.core.type_checks import check_types
+from interverse.core.type_checks import Seed, check_types, one_of, validated, whole
 from interverse.models.steps import Precision, check_device
 
+PixelPreset = Literal["authors", "paper", "small"]
 MOST_TOGETHER = 16  # Torch has 32 streams of a GPU, and a run takes two
-
 _SEEN, _DRAWN, _OPTION = "--hyper image_size", "--hyper render_size", "--option image_size"
 _LARGEST = 2048
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How long a task is trained, how often an action is repeated, how long an episode is.
+
+    Attributes:
+        steps: agent decisions.
+        frame_skip: control steps of a decision.
+        episode: decisions after which training starts anew; None for the world's own length.
+            Evaluations always have the world's.
+    """
+
+    steps: int
+    frame_skip: int
+    episode: int | None = None
+
+
+# Section C of the paper's appendix; our text of it is damaged at Hopper's length.
+SCHEDULES: Mapping[str, Schedule] = {
+    "control/ball_in_cup_catch-v1": Schedule(75_000, 4),
+    "control/cartpole_balance-v1": Schedule(50_000, 8),
+    "control/cheetah_run-v1": Schedule(250_000, 4),
+    "control/finger_spin-v1": Schedule(100_000, 2),
+    "control/hopper_stand-v1": Schedule(50_000, 4),
+    "control/walker_walk-v1": Schedule(250_000, 2),
+}
+OTHER_SCHEDULE = Schedule(100_000, 4)  # ours, for tasks the paper does not train
+SMALL_STEPS = 4_000
+SMALL_EPISODE = 250  # control steps: a quarter of an episode, so that starts are seen more often
+
+_PAPER = PixelHyper()
+_SMALL = PixelHyper(
+    image_size=64,
+    render_size=64,
+    filters=16,
+    layers=3,
+    hidden=256,
+    batch=32,
+    capacity=20_000,
+    warm_up=500,
+    # Short runs: values reach less far and targets follow faster; the temperature starts low, as
+    # there is no time for it to fall.
+    discount=0.98,
+    critic_tau=0.05,
+    alpha=0.01,
+    alpha_rate=1e-3,
+)
+# The code of SVEA and SODA, which SGQN's builds on. Its buffer forgets nothing.
+_AUTHORS = PixelHyper(batch=128, layers=11, features=100, capacity=500_000)
+_AUTHORS_STEPS = 500_000
+_AUTHORS_SKIPS = {"cartpole": 8, "finger": 2}  # all other domains have 4
+_BASES = {"authors": _AUTHORS, "paper": _PAPER, "small": _SMALL}
+# What an agent has otherwise under every preset: from its authors' code.
+_OWN: Mapping[str, Mapping[str, Any]] = {
+    "drq": {"alpha_momentum": 0.9},
+    "drq_v2": {  # every second decision both networks learn, with one rate and one smoothing
+        "encoder_rate": 1e-4,
+        "critic_rate": 1e-4,
+        "actor_rate": 1e-4,
+        "critic_tau": 0.01,
+        "update_rate": 0.5,
+        "actor_every": 1,
+    },
+    "tdmpc2": {"alpha": 1e-4, "actor_every": 1},
+}
+# What it has under one of them.
+_OWN_UNDER: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("drq_v2", "paper"): {"warm_up": 2000},
+    ("sac_ae", "paper"): {"batch": 128},
+    ("tdmpc2", "paper"): {
+        "image_size": 64,
+        "features": 512,
+        "hidden": 512,
+        "encoder_rate": 9e-5,
+        "critic_rate": 3e-4,
+        "actor_rate": 3e-4,
+    },
+    ("tdmpc2", "small"): {
+        "filters": 16,
+        "layers": 4,
+        "features": 256,
+        "hidden": 256,
+        "encoder_rate": 3e-4,
+        "critic_rate": 1e-3,
+        "actor_rate": 1e-3,
+    },
+}
+# And there in one domain.
+_OWN_IN: Mapping[tuple[str, str, str], Mapping[str, Any]] = {
+    ("curl", "paper", "cheetah"): {
+        "encoder_rate": 2e-4,
+        "critic_rate": 2e-4,
+        "actor_rate": 2e-4,
+    },
+}
+EPISODE = 1000  # control steps of an episode of the control suite
+
+
+def own_options(algorithm: str, name: str, task: str = "") -> dict[str, Any]:
+    """Returns the options of one kind of agent that a preset changes, for a task."""
+    if (algorithm, name) == ("tdmpc2", "small"):
+        return {"samples": 96, "elites": 16, "policy_paths": 8, "iterations": 4}
+    if (algorithm, name) == ("soda", "small"):
+        return {"own_batch": 32}
+    if (algorithm, name) == ("soda", "authors"):
+        return {"projection_rate": 3e-4}
+    if (algorithm, name) == ("sgqn", "authors") and "cartpole_swingup-" in task:
+        return {"quantile": 0.98}  # as in their script, which has this task alone
+    if algorithm == "tdmpc2" and "humanoid" in task:
+        return {"iterations": 8}  # the authors': two more where an action has 20 numbers or more
+    return {}
+
+
+def preset(
+    algorithm: str, name: str, task: str = "", *, decisions: float | None = None
+) -> PixelHyper:
+    """Returns the hyper-parameters of a pixel agent under a preset's name, for a task.
+
+    Args:
+        algorithm: the agent.
+        name: of the preset.
+        task: some agents have other settings in some.
+        decisions: of an episode; by default those of the schedule for the task.
+    """
+    check_agent(algorithm, "pictures")
+    every: tuple[str, ...] = get_args(PixelPreset)
+    authored = "authored" in AGENTS[algorithm].tags
+    known = every if authored else [one for one in every if one != "authors"]
+    check_name("preset", name, known)
+    if decisions is None:
+        decisions = EPISODE / schedule(task, name).frame_skip
+    domain = task.partition("/")[2].partition("_")[0]
+    changed = {
+        **_OWN.get(algorithm, {}),
+        **_OWN_UNDER.get((algorithm, name), {}),
+        **_OWN_IN.get((algorithm, name, domain), {}),
+        **(_by_episode(name, decisions) if algorithm == "tdmpc2" else {}),
+    }
+    hyper = replace(_BASES[name], **changed)
+    return replace(hyper, render_size=drawn_size(algorithm, hyper.image_size))
+
+
+def drawn_size(algorithm: str, image_size: int) -> int:
+    """Returns how large pictures are drawn for an encoder that sees so many pixels."""
+    return round(image_size * 100 / 84) if "cropped" in AGENTS[algorithm].tags else image_size
+
+
+def _by_episode(name: str, decisions: float) -> dict[str, float]:
+    """Returns what TD-MPC2 takes from the length of an episode."""
+    discount = min(max(1.0 - 5.0 / decisions, 0.95), 0.995)
+    warm_up = {"warm_up": max(1000, round(5 * decisions))} if name == "paper" else {}
+    return {"discount": discount, **warm_up}
+
+
+def schedule(task: str, name: str) -> Schedule:
+    """Returns a task's training length, frame skip and episodes under a preset."""
+    full = SCHEDULES.get(task, OTHER_SCHEDULE)
+    if name == "paper":
+        return full
+    if name == "authors":
+        skip = next((n for domain, n in _AUTHORS_SKIPS.items() if f"/{domain}_" in task), 4)
+        return Schedule(_AUTHORS_STEPS, skip)
+    return replace(full, steps=SMALL_STEPS, episode=math.ceil(SMALL_EPISODE / full.frame_skip))
 
 
 def picture_sizes(
@@ -46,38 +205,17 @@ def picture_sizes(
     >>> picture_sizes("rad", {"image_size": 84}, {})
     {'image_size': 84, 'render_size': 100}
     """
-    given = _given(hyper, options)
-    seen, drawn = given.get(_SEEN), _one(algorithm, given)
-    if algorithm not in tagged("cropped"):
-        seen = drawn
-    elif seen is not None and drawn is None:
-        drawn = drawn_size(algorithm, seen)
-    sizes = {"image_size": seen, "render_size": drawn}
-    return {name: size for name, size in sizes.items() if size is not None}
-
-
-def _given(hyper: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the sizes that are asked for by the flag of each."""
-    asked = {_SEEN: hyper.get("image_size"), _DRAWN: hyper.get("render_size")}
-    asked[_OPTION] = _edge(options.get("image_size"))
+    edge = options.get("image_size")
+    if isinstance(edge, tuple | list) and len(edge) == 2 and edge[0] == edge[1]:
+        edge = edge[0]  # rows and columns of a square
+    asked = {_SEEN: hyper.get("image_size"), _DRAWN: hyper.get("render_size"), _OPTION: edge}
     given = {flag: size for flag, size in asked.items() if size is not None}
     for flag, size in given.items():
         check_whole(size, flag, _LARGEST)
-    return given
-
-
-def _edge(size: Any) -> Any:
-    """Returns the edge of a square that is given as rows and columns; anything else as it is."""
-    is_square = isinstance(size, tuple | list) and len(size) == 2 and size[0] == size[1]
-    return size[0] if is_square else size
-
-
-def _one(algorithm: str, given: Mapping[str, int]) -> int | None:
-    """Returns the size that is drawn, or raises where two are asked for."""
-    crops = algorithm in tagged("cropped")
-    drawn = {flag: size for flag, size in given.items() if flag != _SEEN or not crops}
-    if len(set(drawn.values())) > 1:
-        flags = " and ".join(f"{flag} is {size}" for flag, size in drawn.items())
+    crops, seen = algorithm in tagged("cropped"), given.get(_SEEN)
+    wanted = {flag: size for flag, size in given.items() if flag != _SEEN or not crops}
+    if len(set(wanted.values())) > 1:
+        flags = " and ".join(f"{flag} is {size}" for flag, size in wanted.items())
         raise InvalidValueError(
             explain(
                 f"{flags} for {algorithm}",
@@ -85,10 +223,21 @@ def _one(algorithm: str, given: Mapping[str, int]) -> int | None:
                 fix="Give one of them and leave the others out",
             )
         )
-    return next(iter(drawn.values()), None)
+    drawn = next(iter(wanted.values()), None)
+    if not crops:
+        seen = drawn
+    elif seen is not None and drawn is None:
+        drawn = drawn_size(algorithm, seen)
+    sizes = {"image_size": seen, "render_size": drawn}
+    return {name: size for name, size in sizes.items() if size is not None}
+
+
+_Count = Annotated[int, whole(10**12)]
+_Few = Annotated[int, whole(1024)]
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class PixelTrain:
     """Trains a pixel agent; started again with the same flags, it goes on where it stopped."""
 
@@ -96,16 +245,16 @@ class PixelTrain:
     """A world's id, such as control/cartpole_balance-v1."""
     out: Path
     """A folder for checkpoints, logs, curves and the exported policy."""
-    algorithm: str = "sac_aug"
+    algorithm: Annotated[str, one_of(tagged("pictures"))] = "sac_aug"
     """The agent: curl, drq, drq_v2, sac_aug, svea, tdmpc2, ...; `--help` lists them all."""
     preset: PixelPreset = "small"
     """Hyper-parameters: "paper" (DMCR's Table 4), "small" (64 pixels, for a CPU); svea, soda and
     sgqn also have "authors" (those of their authors' code)."""
-    steps: int | None = None
+    steps: _Count | None = None
     """Agent decisions in all; the preset's for the task by default."""
-    seed: int = 0
+    seed: Seed = 0
     """The seed of everything."""
-    actors: int = 1
+    actors: _Few = 1
     """Environments that act together, in processes of their own if more than one."""
     device: str = "cpu"
     """Where networks and replay buffer live: cpu or cuda."""
@@ -115,15 +264,15 @@ class PixelTrain:
     """Let actors step while the networks learn from what came before; the order is fixed."""
     compiled: bool = False
     """Compile actor and critics: seconds at the start, faster updates on a GPU afterwards."""
-    threads: int = 1
+    threads: _Few = 1
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
     wandb: str | None = None
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
-    checkpoint_every: int = 2_000
+    checkpoint_every: _Count = 2_000
     """Decisions between checkpoints; what a kill can cost at most."""
-    evaluate_every: int = 5_000
+    evaluate_every: _Count = 5_000
     """Decisions between evaluations with the mean action."""
-    evaluate_episodes: int = 5
+    evaluate_episodes: _Count = 5
     """Episodes of an evaluation."""
     options: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     """Options of the world, as for make."""
@@ -131,13 +280,6 @@ class PixelTrain:
     """Hyper-parameters other than the preset's, by name; also the agent's own options."""
 
     def __post_init__(self) -> None:
-        check_agent(self.algorithm, "pictures")
-        check_seed(self.seed)
-        counts = ("checkpoint_every", "evaluate_every", "evaluate_episodes")
-        for name in (*counts, *(["steps"] if self.steps is not None else [])):
-            check_whole(getattr(self, name), name, 10**12)
-        for name in ("actors", "threads"):
-            check_whole(getattr(self, name), name, 1024)
         check_device(self.device)
 
     def record(self) -> dict[str, Any]:

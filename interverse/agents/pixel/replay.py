@@ -175,19 +175,16 @@ class Replay:
             deep = time - np.minimum(age, self.stack - 1) >= oldest
             whole = later_age == age + ahead
             if not self._sequences:
-                whole |= self._ends_within(time, lane)
+                # Whether the episode of each slot ends by itself within a transition's steps.
+                steps = np.arange(len(self._discounts))
+                path = ((time[:, None] + steps) % self.slots, lane[:, None])
+                ages = self._ages[path]
+                whole |= np.any(self._ends[path] & (ages == ages[:, :1] + steps), axis=1)
             good = whole & deep
             times, lanes = np.append(times, time[good]), np.append(lanes, lane[good])
         raise InvalidValueError(
             explain("the replay buffer holds no transition", fix="Add steps before sampling")
         )
-
-    def _ends_within(self, times: Any, lanes: Any) -> NDArray[np.bool_]:
-        """Returns whether the episode of each slot ends by itself within a transition's steps."""
-        steps = np.arange(len(self._discounts))
-        path = ((times[:, None] + steps) % self.slots, lanes[:, None])
-        ages = self._ages[path]
-        return np.any(self._ends[path] & (ages == ages[:, :1] + steps), axis=1)
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes what is new to a file of its own; returns the record that `load` needs.

@@ -23,13 +23,13 @@ from interverse.agents.pixel.agent import (
     AgentOptions,
     Pair,
     PixelBatch,
+    PixelHyper,
     critic_loss,
     descend,
     track,
 )
 from interverse.agents.pixel.augment import PadCrop, Rule, augmentation
 from interverse.agents.pixel.half import kernels
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
 
 

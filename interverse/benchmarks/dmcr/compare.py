@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.agents.pixel.presets import SCHEDULES
+from interverse.agents.pixel.config import SCHEDULES
 from interverse.benchmarks.dmcr.figures import AUGMENTED, SHEETS, TRAJECTORY, write_figures
 from interverse.benchmarks.dmcr.settings import (
     CONDITIONS,

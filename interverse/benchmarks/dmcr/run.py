@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from interverse.agents.pixel.config import PixelTrain, plan
-from interverse.agents.pixel.run import CURVES
-from interverse.agents.pixel.train import train_together
+from interverse.agents.pixel.train import CURVES, train_together
 from interverse.art.pictures.folder import folder
 from interverse.benchmarks.dmcr.compare import compare, write_pages
 from interverse.benchmarks.dmcr.settings import DmcrVariant, RemasteredSettings

@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
 
 from interverse.agents.pixel import AUGMENTATIONS
-from interverse.agents.pixel.config import MOST_TOGETHER, PixelTrain
-from interverse.agents.pixel.presets import PixelPreset, schedule
+from interverse.agents.pixel.config import MOST_TOGETHER, PixelPreset, PixelTrain, schedule
 from interverse.benchmarks.driver import rows_on_disk
 from interverse.benchmarks.tidy import Number, published
 from interverse.core.errors import check_name

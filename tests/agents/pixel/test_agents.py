@@ -9,12 +9,11 @@ from scipy.special import logsumexp
 from torch.nn import functional
 
 from interverse.agents import AGENTS, tagged
-from interverse.agents.pixel.agent import PixelBatch
+from interverse.agents.pixel.agent import PixelBatch, PixelHyper
 from interverse.agents.pixel.augment import augmentation, random_crop
 from interverse.agents.pixel.auxiliary import NextFeatures, bisimulation_loss, coarse, model_loss
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.core.errors import InvalidValueError
 from tests.agents.pixel import by_hand
 

@@ -19,7 +19,7 @@ from interverse.agents.pixel.augment import (
     shifted_sum,
 )
 from interverse.bench import BENCHMARKS
-from interverse.bench.augment import augment, on_cpu
+from interverse.bench.learning import augment, on_cpu
 from interverse.core.errors import InvalidValueError, UnknownNameError
 
 PAPER = [name for name in AUGMENTATIONS if "paper" in AUGMENTATIONS[name].tags]

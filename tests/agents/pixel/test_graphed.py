@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.agents.pixel.agent import PixelBatch
+from interverse.agents.pixel.agent import PixelBatch, PixelHyper
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import PixelHyper
 from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.agents.pixel.views import SacAug
-from interverse.bench.pixels import decision
+from interverse.bench.learning import decision
 
 SIZES = PixelSizes(pictures=(9, 32), actions=2, filters=4, layers=2, features=8, hidden=16)
 

@@ -13,9 +13,8 @@ from torch.nn import functional
 
 from interverse.agents.pixel.agent import PixelBatch
 from interverse.agents.pixel.augment import PadCrop
-from interverse.agents.pixel.config import PixelTrain, plan
+from interverse.agents.pixel.config import PixelHyper, PixelTrain, plan, preset
 from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.presets import PixelHyper, preset
 from interverse.agents.pixel.tdmpc2 import TdMpc2, TdMpc2Options
 from interverse.agents.pixel.train import train
 from interverse.cli import main

@@ -13,13 +13,12 @@ import pytest
 import torch
 
 from interverse.agents.pixel import graphed
-from interverse.agents.pixel import run as run_module
+from interverse.agents.pixel import train as run_module
 from interverse.agents.pixel.config import MOST_TOGETHER, plan
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.replay import Replay
-from interverse.agents.pixel.run import PixelRun
 from interverse.agents.pixel.tdmpc2 import TdMpc2
-from interverse.agents.pixel.train import train, train_together
+from interverse.agents.pixel.train import PixelRun, train, train_together
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, StorageError
 from interverse.core.files.checkpoints import Checkpoints

@@ -17,17 +17,17 @@ import torch
 from safetensors.numpy import load_file
 
 from interverse.agents import tagged
-from interverse.agents.pixel import run as run_module
+from interverse.agents.pixel import train as run_module
 from interverse.agents.pixel.augment import centre_crop
-from interverse.agents.pixel.config import PixelTrain, plan
-from interverse.agents.pixel.presets import (
+from interverse.agents.pixel.config import (
     PixelHyper,
+    PixelTrain,
     own_options,
+    plan,
     preset,
     schedule,
 )
-from interverse.agents.pixel.run import PixelRun
-from interverse.agents.pixel.train import train
+from interverse.agents.pixel.train import PixelRun, train
 from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.core.files.checkpoints import Checkpoints

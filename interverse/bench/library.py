@@ -1,22 +1,57 @@
-"""Evaluation: what it adds to a bare vector environment, and how long the whole benchmark takes."""
+"""The library around worlds: its import, evaluation, and a frame of the viewer."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
 
-from interverse.bench.measure import Row
+from interverse.bench.measure import WALL, Row, best_pair
 from interverse.envs import make_vec
 from interverse.protocols.protocol import Protocol, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.rollouts.policy import as_policy
+from interverse.viewer.server import Viewer
+from interverse.viewer.session import Session
 
 _TASK = "trifinger/pushing-v1"
 _TIMED = ("P0", "P6", "P11")  # nothing drawn, two places, everything
 _PROTOCOLS, _EPISODES = 12, 200
 _REPEATS = 2
+_PLAYED = (
+    "blocks/observed-3-v1",
+    "chemistry/chain-v1",
+    "control/cheetah_run-v1",
+    "trifinger/pushing-v1",
+    "tutorial/slider-v1",
+)
+# Their episodes are over after an action: a slider is dragged.
+_DRAGGED = ("rooms/multi-v1", "rooms/single-v1")
+_FRAMES = 20
+
+
+def imports() -> list[Row]:
+    """Returns the import time as a ratio."""
+
+    def fresh(module: str) -> None:
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+
+    pair = (lambda: fresh("interverse"), lambda: fresh("gymnasium"))
+    ours, theirs = best_pair(*pair, clock=WALL)
+    return [
+        Row(
+            name="import interverse",
+            metric="seconds",
+            value=ours,
+            unit="s",
+            ratio=ours / theirs,
+            baseline="import gymnasium",
+            target="ratio at most 1.5",
+        )
+    ]
 
 
 def evaluation() -> list[Row]:
@@ -73,3 +108,49 @@ def _bare(protocol: Protocol) -> Callable[[], object]:
         venv.close()
 
     return run
+
+
+def viewer() -> list[Row]:
+    """Returns the milliseconds of a frame: the step, and everything that is sent to the page."""
+    return [
+        _frame_row(id, f) for f, ids in ((_played, _PLAYED), (_dragged, _DRAGGED)) for id in ids
+    ]
+
+
+def _frame_row(id: str, frame_of: Callable[[Session], Callable[[], None]]) -> Row:
+    session, bare = Session(id), Session(id)
+    shown = Viewer(session, port=None)
+    try:
+        frame, alone = frame_of(session), frame_of(bare)
+        taken, plain = best_pair(lambda: _shown(frame, shown), alone, repeats=_FRAMES)
+    finally:
+        shown.close()
+        session.close()
+        bare.close()
+    return Row(
+        name=f"{id} in the viewer",
+        metric="CPU milliseconds a frame",
+        value=1e3 * taken,
+        unit="ms",
+        ratio=taken / plain,
+        baseline="the same without a page",
+        target="under 66 ms: 15 frames a second on one core",
+    )
+
+
+def _shown(frame: Callable[[], None], on: Viewer) -> None:
+    frame()
+    on.show()
+
+
+def _played(session: Session) -> Callable[[], None]:
+    return session.step
+
+
+def _dragged(session: Session) -> Callable[[], None]:
+    values = iter(np.linspace(0.5, 1.3, 10 * _FRAMES))
+
+    def drag() -> None:
+        session.do({"light/brightness": next(values)})
+
+    return drag

@@ -1,0 +1,193 @@
+"""Worlds by themselves: the MuJoCo template, grid worlds in a batch, rooms and their pairs."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+import mujoco
+import numpy as np
+from mujoco.batch import Batch
+
+from interverse.bench.measure import CPU, Row, best_pair, best_seconds, resident_mb
+from interverse.envs import make, make_vec
+from interverse.rollouts.policy import RandomPolicy
+from interverse.worlds.rooms import drawing, room
+from interverse.worlds.rooms.pair import Pair
+from interverse.worlds.rooms.pairs import generate_pairs
+from interverse.worlds.rooms.room import plan_room
+from interverse.worlds.tutorial.scene import SUBSTEPS, build_scene
+
+_SLIDERS = 1024
+_GRIDS = 4096
+_STEPS = 10
+_ROOMS = "rooms/multi-v1"
+_OBJECTS = 8
+_WANTED = {224: 60, 672: 15}  # pairs measured, by pixels a side
+
+
+def slider() -> list[Row]:
+    """Returns the overhead of `step` over `Batch.step` and the cost of `do` on 1,024 masses."""
+    venv = make_vec("tutorial/slider-v1", num_envs=_SLIDERS, threads=1, max_steps=10**6)
+    venv.reset(seed=0)
+    bare = _bare_boxes(venv)
+    push = np.full((_SLIDERS, 2), 0.5, dtype=np.float32)
+    ours, theirs = best_pair(lambda: venv.step(push), lambda: bare.step(nstep=SUBSTEPS), repeats=15)
+    masses = iter(np.random.default_rng(0).uniform(0.3, 0.6, (64, _SLIDERS)))
+    edit, derive = best_pair(
+        lambda: venv.unwrapped.do({"box/mass": next(masses)}), bare.set_const, repeats=15
+    )
+    return [
+        Row(
+            name="tutorial/slider-v1 step",
+            metric="seconds, 1024 worlds, one thread",
+            value=ours,
+            unit="s",
+            ratio=ours / theirs,
+            baseline="mujoco.batch.Batch.step",
+            target="ratio under 1.3",
+        ),
+        Row(
+            name="tutorial/slider-v1 do(box/mass)",
+            metric="milliseconds, 1024 worlds",
+            value=1e3 * edit,
+            unit="ms",
+            ratio=edit / derive,
+            baseline="Batch.set_const alone",
+            target="under 6 ms",
+        ),
+    ]
+
+
+def _bare_boxes(venv: Any) -> Batch:
+    """Returns the engine alone with the same boxes in the same places under the same push."""
+    world = venv.unwrapped.world
+    scene = build_scene(world.variables)
+    batch = Batch(mujoco.MjModel.from_xml_string(scene.model), _SLIDERS, nthread=1)
+    batch.expand("body_mass")
+    batch.reset()
+    batch.bind("qpos")[:] = world.read("box/position")
+    batch.bind("xfrc_applied")[:, -1, :2] = 0.5 * world.read("push")[:, None]
+    return batch
+
+
+def blocks() -> list[Row]:
+    """Returns frames a second and memory of 4,096 worlds of three blocks."""
+    return steps_with_images("blocks/observed-3-v1", target="at least 100,000 frames/s")
+
+
+def chemistry() -> list[Row]:
+    """Returns frames a second and memory of 4,096 chemistry worlds."""
+    return steps_with_images("chemistry/chain-v1", target="at least 100,000 frames/s")
+
+
+def steps_with_images(world_id: str, *, target: str) -> list[Row]:
+    """Returns frames a second of a grid world in a batch, and the memory the batch takes."""
+    make_vec(world_id, num_envs=1).reset(seed=0)  # the code is loaded before memory is read
+    before = resident_mb()
+    venv = make_vec(world_id, num_envs=_GRIDS, max_steps=10**6)
+    venv.reset(seed=0)
+    policy = RandomPolicy(venv.unwrapped.world.action_space)
+    policy.reset(np.ones(_GRIDS, dtype=bool), np.arange(_GRIDS))
+    actions = [policy(np.zeros(_GRIDS)) for _ in range(_STEPS)]
+
+    def run() -> None:
+        for action in actions:
+            venv.step(action)
+
+    seconds = best_seconds(run)
+    memory = resident_mb() - before
+    rate = _GRIDS * _STEPS / seconds
+    return [
+        Row(
+            name=world_id,
+            metric="frames per second, batch of 4096",
+            value=rate,
+            unit="1/s",
+            target=target,
+        ),
+        Row(
+            name=world_id,
+            metric="memory of 4096 worlds",
+            value=memory,
+            unit="MB",
+            target="under 300 MB",
+        ),
+    ]
+
+
+def rooms() -> list[Row]:
+    """Returns the CPU time of making a room, and pairs a CPU second with their acceptance rate."""
+    rows = [_construction(), _picture()]
+    for size, target in ((224, "2 or more: 4 a second on two cores"), (672, "0.5 or more")):
+        rate, accepted = _pairs_of(size, _WANTED[size])
+        rows.append(
+            Row(
+                name=f"{_ROOMS} pairs, {size} pixels",
+                metric="accepted pairs a CPU second",
+                value=rate,
+                unit="1/s",
+                target=target,
+            )
+        )
+        rows.append(
+            Row(
+                name=f"{_ROOMS} pairs, {size} pixels",
+                metric="accepted of all tries",
+                value=accepted,
+                unit="share",
+            )
+        )
+    return rows
+
+
+def _construction() -> Row:
+    """Measures rooms with warm textures, as all but the first few of a collection are."""
+    seeds = itertools.count(1000)
+
+    def build() -> None:
+        seed = next(seeds)
+        things = plan_room(seed, _OBJECTS).things
+        cast = drawing.cast_of(things, np.zeros((len(things), 4)))
+        drawing.staged(seed, _OBJECTS, cast, spill=False, high=False)
+
+    value = np.median([best_seconds(build, repeats=1, warm=0, clock=CPU) for _ in range(15)])
+    room.plan_room.cache_clear()
+    return Row(
+        name=f"{_ROOMS} construction",
+        metric="median CPU milliseconds of 15 rooms",
+        value=1e3 * float(value),
+        unit="ms",
+        target="under 700 ms",
+    )
+
+
+def _picture() -> Row:
+    env = make(_ROOMS, image_size=224)
+    env.reset(seed=0)
+    both, shape = (
+        best_seconds(functools.partial(env.world.frame, 0, 224, parts))
+        for parts in (("rgb", "items"), ("items",))
+    )
+    env.close()
+    return Row(
+        name=f"{_ROOMS} picture and mask, 224 pixels",
+        metric="CPU milliseconds",
+        value=1e3 * both,
+        unit="ms",
+        ratio=both / shape,
+        baseline="the mask alone",
+    )
+
+
+def _pairs_of(size: int, wanted: int) -> tuple[float, float]:
+    """Returns accepted pairs a CPU second and the share of tries that are accepted."""
+    found, tries, start = 0, 0, CPU()
+    for house in itertools.count(2000):
+        for item in generate_pairs(_ROOMS, 0, house, options={"image_size": size}):
+            tries += 1
+            found += isinstance(item, Pair)
+        if found >= wanted:
+            break
+    return found / (CPU() - start), found / tries
