@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, apply, choose
-from interverse.actors.goals import Goals
-from interverse.actors.uniform import Everything, Uniform
+from interverse.actors.uniform import Everything, Goals, Uniform
 from interverse.core.errors import (
     InvalidValueError,
     RefusedStartsWarning,
@@ -169,25 +168,15 @@ class Curriculum:
             values: dict[str, NDArray[Any]] = {}
             numbers = tuple(np.flatnonzero(key).tolist())
             for number in numbers:
-                values |= self._ask(driver, index, number, attempt, values)
+                now = {name: driver.host_values[name][index] for name in values}
+                given = {n: np.where(np.ma.getmaskarray(v), now[n], v) for n, v in values.items()}
+                noise = Noise(driver.seeds[index], driver.episodes[index], driver.steps[index])
+                tag = f"curriculum/{number}/{attempt}"
+                moment = Moment(driver, index, noise, self.region(driver), tag, given, attempt)
+                values |= choose(self.stages[number].actor, moment)
             if values:
                 out.append((index, values, numbers))
         return out
-
-    def _ask(
-        self,
-        driver: Driver,
-        index: Index,
-        number: int,
-        attempt: int,
-        before: Mapping[str, NDArray[Any]],
-    ) -> dict[str, NDArray[Any]]:
-        now = {name: driver.host_values[name][index] for name in before}
-        given = {n: np.where(np.ma.getmaskarray(v), now[n], v) for n, v in before.items()}
-        noise = Noise(driver.seeds[index], driver.episodes[index], driver.steps[index])
-        tag = f"curriculum/{number}/{attempt}"
-        moment = Moment(driver, index, noise, self.region(driver), tag, given, attempt)
-        return choose(self.stages[number].actor, moment)
 
     @property
     def listens(self) -> bool:

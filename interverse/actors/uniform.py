@@ -1,17 +1,21 @@
-"""Uniform draws of variables from a space: all of them, or those that match patterns."""
+"""Actors that draw from spaces: by patterns, everything, and CausalWorld's actors."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, drawable, matching
 from interverse.core.errors import InvalidValueError, explain
+from interverse.envs.values import to_numpy
 from interverse.scm.space import Box, Integers, Space
 from interverse.scm.variable import SpaceName, Variable
+from interverse.worlds.trifinger import ARENA, inverse_kinematics
 
 
 @final
@@ -179,3 +183,175 @@ class Everything(Actor):
         for pattern, region in self.but.items():
             regions |= dict.fromkeys(matching(moment.variables, [pattern]), region)
         return regions
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goals(Actor):
+    """CausalWorld's goal actor."""
+
+    space: SpaceName | None = None
+
+    def act(self, moment: Moment) -> Assignment:
+        """Returns a new goal per world that fits the sizes an earlier stage gave."""
+        world = moment.driver.world
+        noise = moment.noise.again(moment.attempt)
+        goal = world.sample_goal(moment.worlds, noise, self.space or moment.space)
+        if not moment.given:
+            return goal
+        out: dict[str, NDArray[Any]] = {}
+        for name, values in goal.items():
+            space = moment.region(name, self.space, out)
+            out[name] = to_numpy(values) if space is None else space.nearest(to_numpy(values))
+        return out
+
+
+_ANGLES, _HEIGHT = "joint_positions", "robot/height"
+_TIPS = 9  # x, y, z of three fingertips
+
+Point = tuple[float, float, float]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joints(Actor):
+    """CausalWorld's joints actor: the inverse kinematics of three uniform points in a box.
+
+    Most draws that put a finger into a block or into another finger are refused and drawn again.
+    """
+
+    low: Point = ARENA[0]
+    """The box's lowest corner, m above the floor."""
+    high: Point = ARENA[1]
+    """Its highest corner, m."""
+
+    def spaces(self, space: SpaceName) -> Collection[SpaceName]:
+        """Returns A_B: nine angles of points anywhere are hardly ever all in A or all in B."""
+        whole: SpaceName = "A_B"
+        return (whole,)
+
+    def act(self, moment: Moment) -> Assignment:
+        """Returns joint angles per world."""
+        if _ANGLES not in moment.variables or moment.variables[_ANGLES].shape != (_TIPS,):
+            raise InvalidValueError(
+                explain(
+                    f"{moment.driver.id} has no {_ANGLES} of three fingers",
+                    allowed="TriFinger worlds",
+                    fix="Use another actor, such as uniform",
+                )
+            )
+        low, high = (np.tile(np.asarray(end, dtype=np.float64), 3) for end in (self.low, self.high))
+        uniform = to_numpy(moment.noise.uniform(f"{moment.tag}:tips", (_TIPS,)))
+        tips = low + uniform * (high - low)
+        angles = inverse_kinematics(tips, moment.values(_ANGLES), moment.values(_HEIGHT))
+        return {_ANGLES: angles}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfThings(Actor):
+    """Draws some variables of the things whose names start with `group`."""
+
+    group: str = ""
+    """Only things whose names start so: `block`, `finger_0`, `floor`; empty takes all."""
+    space: SpaceName | None = None
+    """The region to draw from; None takes the curriculum's, A by default."""
+
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if the group has nothing to draw."""
+        self._some(variables)
+
+    def act(self, moment: Moment) -> Assignment:
+        """Returns one draw per world and variable."""
+        return moment.draw(self._some(moment.variables), self.space)
+
+    def _some(self, variables: Mapping[str, Variable]) -> Collection[str]:
+        if not (chosen := self._chosen(variables)):
+            raise self._nothing()
+        return chosen
+
+    def _found(self, variables: Mapping[str, Variable]) -> list[tuple[str, str, str]]:
+        """Returns name, kind and last word of what the group has with a space."""
+        names = matching(variables, [f"{self.group}*"])
+        found = [(n, variables[n].kind, n.rpartition("/")[2]) for n in names]
+        return [row for row in found if variables[row[0]].space_a is not None]
+
+    @abstractmethod
+    def _chosen(self, variables: Mapping[str, Variable]) -> Collection[str]:
+        """Returns what to draw."""
+
+    @abstractmethod
+    def _nothing(self) -> InvalidValueError:
+        """Returns the error for a group that has none of it."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhysicalProperties(_OfThings):
+    """CausalWorld's physical properties actor: each thing's mass, else its friction."""
+
+    def _chosen(self, variables: Mapping[str, Variable]) -> Collection[str]:
+        chosen: dict[str, str] = {}
+        for quality in ("mass", "friction"):  # of each thing the first that has a space
+            for name, _, last in self._found(variables):
+                if last == quality:
+                    chosen.setdefault(name.rpartition("/")[0], name)
+        return chosen.values()
+
+    def _nothing(self) -> InvalidValueError:
+        return InvalidValueError(
+            explain(
+                f"the world has no mass or friction to draw of {self.group or 'anything'}",
+                fix="Give a group such as block or floor",
+            )
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RigidPose(_OfThings):
+    """CausalWorld's rigid pose actor: draws the pose of every object that is not a goal."""
+
+    positions: bool = True
+    """Whether to draw positions."""
+    orientations: bool = True
+    """Whether to draw orientations."""
+
+    def __post_init__(self) -> None:
+        if not (self.positions or self.orientations):
+            raise InvalidValueError(
+                explain("positions and orientations are both off", fix="Leave one of them on")
+            )
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        places = ("cylindrical_position", "position") * self.positions
+        return (*places, *("orientation",) * self.orientations)
+
+    def _chosen(self, variables: Mapping[str, Variable]) -> list[str]:
+        found = self._found(variables)
+        return [name for name, kind, last in found if kind == "state" and last in self._parts]
+
+    def _nothing(self) -> InvalidValueError:
+        return InvalidValueError(
+            explain(
+                f"the world has no pose to draw of {self.group or 'any object'}",
+                allowed=f"state variables named {', '.join(self._parts)} with a space",
+            )
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visual(_OfThings):
+    """CausalWorld's visual actor: draws every colour, and every other look with a space."""
+
+    def _chosen(self, variables: Mapping[str, Variable]) -> list[str]:
+        return [name for name, kind, _ in self._found(variables) if kind == "appearance"]
+
+    def _nothing(self) -> InvalidValueError:
+        return InvalidValueError(
+            explain(
+                f"the world has no looks to draw of {self.group or 'anything'}",
+                allowed="appearance variables with a space",
+            )
+        )

@@ -71,7 +71,19 @@ class CurriculumHook:
         self._ended[worlds] = False
         cumulative = self.curriculum.start == "cumulative"
         if cumulative:
-            self._restore_carried(driver, worlds)
+            # Sets again what earlier episodes set, worlds with the same names in one go.
+            groups: dict[tuple[str, ...], list[int]] = {}
+            for world in worlds.tolist():
+                groups.setdefault(tuple(self._carried[world]), []).append(world)
+            for names, members in groups.items():
+                scene = [name for name in names if name in driver.world.scene_variables]
+                self._set_again(driver, scene, members)
+                absent = driver.world.absent({}, np.array(members))
+                for name in names:
+                    gone = absent.get(name.partition("/")[0], np.zeros(len(members), bool)).tolist()
+                    here = [world for world, out in zip(members, gone, strict=True) if not out]
+                    if name not in scene:
+                        self._set_again(driver, [name], here)
         before = len(driver.entries)
         self._intervene(driver, worlds)
         if cumulative:
@@ -141,24 +153,6 @@ class CurriculumHook:
     def _count(self, refusals: Mapping[int, str]) -> None:
         self.tried[list(refusals)] += 1
         self.refused[list(refusals)] += 1
-
-    def _restore_carried(self, driver: Driver, worlds: Index) -> None:
-        """Sets again what earlier episodes set, worlds with the same names in one go.
-
-        What a scene is built from comes first and together; objects it has no more are left out.
-        """
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for world in worlds.tolist():
-            groups.setdefault(tuple(self._carried[world]), []).append(world)
-        for names, members in groups.items():
-            scene = [name for name in names if name in driver.world.scene_variables]
-            self._set_again(driver, scene, members)
-            absent = driver.world.absent({}, np.array(members))
-            for name in names:
-                gone = absent.get(name.partition("/")[0], np.zeros(len(members), bool)).tolist()
-                here = [world for world, out in zip(members, gone, strict=True) if not out]
-                if name not in scene:
-                    self._set_again(driver, [name], here)
 
     def _set_again(self, driver: Driver, names: Sequence[str], worlds: list[int]) -> None:
         """Sets variables that worlds carry, all at once."""

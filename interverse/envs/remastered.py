@@ -284,7 +284,9 @@ def split_options(
         chosen["visual_seed"] = DEFAULT_LOOK
     if held_out_pictures:
         if name not in _LOOKS_VARY:
-            raise InvalidValueError(explain(f"{name} shows no pictures", allowed=_or(_LOOKS_VARY)))
+            raise InvalidValueError(
+                explain(f"{name} shows no pictures", allowed=", ".join(_LOOKS_VARY))
+            )
         chosen["pictures"] = "B" if split == "test" else "A"
     levels = levels if name in _DYNAMICS_VARY else None
     chosen["dynamics_seed"] = _ends(STARTS[split], levels, levels_seed, "remastered/dynamics")
@@ -316,10 +318,6 @@ def _ends(seeds: range, levels: int | None, levels_seed: int, name: str) -> tupl
     draw = generator(seed=check_seed(levels_seed), name=name)
     start = seeds[int(draw.integers(len(seeds) - levels + 1))]
     return start, start + levels - 1
-
-
-def _or(names: tuple[str, ...]) -> str:
-    return ", ".join(names)
 
 
 def _check(name: str, split: str, num_levels: int | None, visual_seed: int) -> None:

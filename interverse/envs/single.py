@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from typing import Any, final
 
@@ -9,14 +10,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InterventionError
+from interverse.core.errors import InterventionError, RenderError, explain, missing_extra
 from interverse.core.rng import check_seed
 from interverse.envs.build import RESET_OPTIONS, build_world, check_render_mode, check_reset_options
-from interverse.envs.copying import CopyableEnv
-from interverse.envs.driver import Driver, Transition
+from interverse.envs.driver import CopyableEnv, Driver, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
-from interverse.envs.window import RenderWindow
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 
 _ALL = np.arange(1)
@@ -196,3 +195,59 @@ def _lead(action: Any) -> Any:
     if isinstance(action, _ARRAYS) or hasattr(action, "detach"):
         return action[None]
     return [action]
+
+
+@final
+class RenderWindow:
+    """A window on the screen that shows pictures at a steady rate.
+
+    Args:
+        title: what its bar says.
+        fps: how many pictures it shows a second; `show` waits for that long.
+    """
+
+    def __init__(self, title: str, fps: int) -> None:
+        self._title, self._fps = title, fps
+        self._screen: Any = None
+
+    def show(self, picture: NDArray[np.uint8]) -> None:
+        """Shows a picture (rows, columns, 3); a person may close the window at any time."""
+        if self._screen is None:
+            self._open(picture.shape)
+        pygame = _pygame()
+        if not pygame.display.get_init():
+            return
+        self._screen.blit(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), (0, 0))
+        pygame.display.flip()
+        self._clock.tick(self._fps)
+        if any(event.type == pygame.QUIT for event in pygame.event.get()):
+            self.close()
+
+    def _open(self, shape: tuple[int, ...]) -> None:
+        pygame = _pygame()
+        try:
+            pygame.display.init()
+            self._screen = pygame.display.set_mode((shape[1], shape[0]))
+        except pygame.error as error:
+            raise RenderError(
+                explain(
+                    f"no window can be opened ({error})",
+                    fix="Use render_mode='rgb_array', or `interverse view` with a browser",
+                )
+            ) from error
+        pygame.display.set_caption(self._title)
+        self._clock = pygame.time.Clock()
+
+    def close(self) -> None:
+        """Closes the window if it is open."""
+        if self._screen is not None:
+            _pygame().display.quit()
+
+
+def _pygame() -> Any:
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # it greets on standard output
+    try:
+        import pygame
+    except ImportError:
+        raise missing_extra("pygame", "view") from None
+    return pygame

@@ -29,8 +29,7 @@ from interverse.envs.build import (
     check_reset_options,
 )
 from interverse.envs.checks import select_worlds
-from interverse.envs.copying import CopyableEnv
-from interverse.envs.driver import Driver, Transition
+from interverse.envs.driver import CopyableEnv, Driver, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 

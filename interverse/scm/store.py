@@ -8,7 +8,7 @@ way. Rows are arrays of any kind (NumPy, Torch on any device): `asarray` makes t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, copy_of
 from interverse.core.errors import InvalidValueError, explain
-from interverse.scm.places import Bound, bound_by, refuse_shared_places
-from interverse.scm.variable import KINDS, Binding, Variable
+from interverse.scm.variable import KINDS, Binding, Kind, Variable
 
 Index = NDArray[np.int64]
 Rows = dict[str, Array]  # values of some worlds by key, (n, ...) each
@@ -210,7 +209,13 @@ class Store:
                 out.update(names)
                 continue
             depth = len(self.slots[names[0]].index)
-            unequal = _any(rows[key] != before[key], depth)
+            # Whether any flag is set for each index after the world axis, as nested lists.
+            flags = rows[key] != before[key]
+            xp = array_namespace(flags)
+            shape = flags.shape[1 : 1 + depth]
+            flat = xp.reshape(flags, (flags.shape[0], *shape, -1))
+            seen = xp.any(xp.any(flat, axis=-1), axis=0)
+            unequal = np.asarray(seen.tolist()).reshape(shape)
             out.update(name for name in names if unequal[self.slots[name].index])
         return out
 
@@ -274,15 +279,92 @@ def changed_keys(
     return [key for key, differs in zip(order, flags.tolist(), strict=True) if differs]
 
 
-def _any(flags: Array, depth: int) -> Any:
-    """Returns whether any flag is set for each index after the world axis, as nested lists."""
-    xp = array_namespace(flags)
-    shape = flags.shape[1 : 1 + depth]
-    flat = xp.reshape(flags, (flags.shape[0], *shape, -1))
-    seen = xp.any(xp.any(flat, axis=-1), axis=0)
-    return np.asarray(seen.tolist()).reshape(shape)
-
-
 def product(*values: Array) -> Array:
     """Returns the product of several values: a function for bindings."""
     return functools.reduce(lambda a, b: a * b, values)
+
+
+# --- places --------------------------------------------------------------------------------------
+# Were two variables to write one place of a simulator, the later `do` would count, and equal values
+# would not mean equal worlds. A binding may take over another's place if it is made from all that
+# the other is made from: then it says the same, whatever came last.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """A binding with the variable that declares it and the names it is made from."""
+
+    variable: str
+    binding: Binding
+    of: tuple[str, ...]
+    kind: Kind
+
+
+@functools.lru_cache(maxsize=64)  # of one world's variables, for the next with them
+def bound_by(variables: tuple[Variable, ...]) -> tuple[Bound, ...]:
+    """Returns the bindings of variables, no two of which write one place."""
+    bound = tuple(
+        Bound(variable.name, binding, binding.of or (variable.name,), variable.kind)
+        for variable in variables
+        for binding in variable.bindings
+    )
+    refuse_shared_places(bound, factors=False)
+    return bound
+
+
+@functools.lru_cache(maxsize=64)
+def refuse_shared_places(bound: tuple[Bound, ...], *, factors: bool) -> None:
+    """Raises if two variables write one place, unless the later is made from all of the earlier.
+
+    Args:
+        bound: in the order in which they are written.
+        factors: whether a factor on what is written there counts too; factors commute where all
+            are applied anew, and not where each is written by itself.
+    """
+    known: dict[str, dict[str | None, list[Bound]]] = {}
+    for later in bound:
+        if later.binding.relative and not factors:
+            continue
+        by_element = known.setdefault(later.binding.field, {})
+        for earlier in _candidates(by_element, later.binding):
+            if earlier.variable != later.variable and not set(earlier.of) <= set(later.of):
+                place = later.binding.field
+                if later.binding.element is not None:
+                    place += f" of {later.binding.element}"
+                both = f"of=({earlier.variable!r}, {later.variable!r})"
+                raise InvalidValueError(
+                    explain(
+                        f"{earlier.variable} and {later.variable} both write {place}",
+                        allowed="one variable for each place, so that values say what the world is",
+                        fix="Bind one of them elsewhere, or leave it out; a world that takes "
+                        "bindings of several variables also takes one of both (function=..., "
+                        f"{both})",
+                    )
+                )
+        for element in _elements(later.binding):
+            by_element.setdefault(element, []).append(later)
+
+
+def _candidates(by_element: dict[str | None, list[Bound]], binding: Binding) -> Iterator[Bound]:
+    """Yields what is known to write one of a binding's places; the same one perhaps twice."""
+    whole = binding.element is None
+    names = by_element if whole else (*_elements(binding), None)
+    mine = _columns(binding)
+    for name in names:
+        for other in by_element.get(name, ()):
+            theirs = _columns(other.binding)
+            if mine is None or theirs is None or mine & theirs or whole != (name is None):
+                yield other
+
+
+def _elements(binding: Binding) -> tuple[str | None, ...]:
+    """Returns the elements; None alone for a whole field."""
+    return binding.element if isinstance(binding.element, tuple) else (binding.element,)
+
+
+def _columns(binding: Binding) -> frozenset[int] | None:
+    """Returns the places in each element; None for all of them."""
+    if binding.index is None:
+        return None
+    return frozenset(binding.index if isinstance(binding.index, tuple) else (binding.index,))

@@ -8,17 +8,17 @@ import pytest
 import interverse as iv
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor, Moment, apply, matching
-from interverse.actors.adaptive import Adaptive
-from interverse.actors.adversarial import Adversarial
-from interverse.actors.agent import AgentDriven
+from interverse.actors.adaptive import Adaptive, Adversarial, AgentDriven, Interpolation
 from interverse.actors.curriculum import Curriculum, Stage, paper_curriculum
-from interverse.actors.goals import Goals
-from interverse.actors.interpolation import Interpolation
-from interverse.actors.joints import Joints
-from interverse.actors.physics import PhysicalProperties
-from interverse.actors.pose import RigidPose
-from interverse.actors.uniform import Everything, Uniform
-from interverse.actors.visual import Visual
+from interverse.actors.uniform import (
+    Everything,
+    Goals,
+    Joints,
+    PhysicalProperties,
+    RigidPose,
+    Uniform,
+    Visual,
+)
 from interverse.actors.words import actor_from_word, curriculum_from_words
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
 from interverse.core.errors import InvalidValueError, UnknownNameError

@@ -7,8 +7,7 @@ import pytest
 
 import interverse as iv
 from interverse.actors.actor import Moment
-from interverse.actors.adaptive import Adaptive
-from interverse.actors.adversarial import Adversarial
+from interverse.actors.adaptive import Adaptive, Adversarial
 from interverse.actors.curriculum import Curriculum, Stage, paper_curriculum
 from interverse.actors.uniform import Everything, Uniform
 from interverse.actors.wrappers import CurriculumVectorEnv

@@ -10,11 +10,9 @@ import pytest
 
 import interverse as iv
 from interverse.actors.actor import Actor, Moment
-from interverse.actors.agent import AgentDriven
+from interverse.actors.adaptive import AgentDriven, Interpolation
 from interverse.actors.curriculum import Curriculum, Stage
-from interverse.actors.goals import Goals
-from interverse.actors.interpolation import Interpolation
-from interverse.actors.uniform import Uniform
+from interverse.actors.uniform import Goals, Uniform
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
 from interverse.core.errors import InvalidValueError, RefusedStartsWarning
 from interverse.core.rng import Noise

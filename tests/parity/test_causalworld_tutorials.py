@@ -7,9 +7,7 @@ import pytest
 
 import interverse as iv
 from interverse.actors.curriculum import Curriculum, Stage
-from interverse.actors.goals import Goals
-from interverse.actors.uniform import Everything
-from interverse.actors.visual import Visual
+from interverse.actors.uniform import Everything, Goals, Visual
 from interverse.actors.wrappers import CurriculumEnv
 from interverse.agents.cem import CEM, Planner, run_planner
 from interverse.envs.wrappers import (

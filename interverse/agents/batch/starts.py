@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor
+from interverse.actors.adaptive import Interpolation
 from interverse.actors.curriculum import FOREVER, Curriculum, check_refusals
-from interverse.actors.interpolation import Interpolation
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.zip_archive import read_npz
 from interverse.envs import make, make_vec

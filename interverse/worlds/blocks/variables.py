@@ -64,7 +64,17 @@ def _looks(i: int, options: BlocksOptions) -> Iterator[Variable]:
     else:
         colors, weights = appearance.entries(options.colormap)
         weight, color = float(weights[i]), colors[i]
-        yield _palette_index(i, options.colormap)
+        base, everything = len(QUALITATIVE[options.colormap]), len(colors)
+        yield Variable(
+            name=name_of(i, "palette_index"),
+            kind="latent",
+            default=np.array(i),
+            domain=Integers(0, everything - 1),
+            space_a=Integers(0, base - 1),
+            space_b=Integers(base, everything - 1),
+            doc="The colour's place in the palette, the common cause of weight and colour. Training"
+            f" colours are 0 to {base - 1}.",
+        )
     yield Variable(
         name=name_of(i, "weight"),
         kind="latent",
@@ -91,20 +101,6 @@ def _looks(i: int, options: BlocksOptions) -> Iterator[Variable]:
         domain=Box(0.0, 1.0, (3,)),
         unit="rgb",
         doc="Setting it cuts it loose from what it followed until the next reset.",
-    )
-
-
-def _palette_index(i: int, colormap: str) -> Variable:
-    base, everything = len(QUALITATIVE[colormap]), len(appearance.entries(colormap)[0])
-    return Variable(
-        name=name_of(i, "palette_index"),
-        kind="latent",
-        default=np.array(i),
-        domain=Integers(0, everything - 1),
-        space_a=Integers(0, base - 1),
-        space_b=Integers(base, everything - 1),
-        doc="The colour's place in the palette, the common cause of weight and colour. Training"
-        f" colours are 0 to {base - 1}.",
     )
 
 

@@ -53,7 +53,12 @@ class Blocks(World):
         self.variables = with_defaults(declare(options), options.defaults)
         refuse_bindings(self.variables.values())
         self.graph = causal_graph(self.variables, options)
-        self.observation_space = _observation_space(options)
+        picture = gym.spaces.Box(0, 255, (raster.SIZE, raster.SIZE, 3), np.uint8)
+        cells = gym.spaces.Box(0, raster.GRID - 1, (options.objects, 2), np.int64)
+        parts: dict[str, gym.Space[Any]] = {"image": picture, "state": cells}
+        self.observation_space = gym.spaces.Dict(
+            parts if options.plain else {**parts, "target": picture}
+        )
         self.moves = 4 if options.plain else len(dynamics.OFFSETS)
         self.action_space = gym.spaces.Discrete(self.moves * options.objects)
         self.layout = MappingProxyType({})
@@ -309,13 +314,6 @@ class Blocks(World):
     def _write(self, rows: State, worlds: Index) -> None:
         _assign(self._state, rows, self._array(worlds))
         self._stale[worlds] = True
-
-
-def _observation_space(options: BlocksOptions) -> gym.spaces.Dict:
-    picture = gym.spaces.Box(0, 255, (raster.SIZE, raster.SIZE, 3), np.uint8)
-    cells = gym.spaces.Box(0, raster.GRID - 1, (options.objects, 2), np.int64)
-    parts: dict[str, gym.Space[Any]] = {"image": picture, "state": cells}
-    return gym.spaces.Dict(parts if options.plain else {**parts, "target": picture})
 
 
 def _parse(name: str) -> tuple[int, str]:

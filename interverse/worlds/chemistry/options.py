@@ -130,7 +130,17 @@ class ChemistryOptions(WorldOptions):
 
     def __post_init__(self) -> None:
         self._check_numbers()
-        self._check_mode()
+        if self.delay is not None and self.mode != "delayed":
+            raise _needs_mode("delay", self.delay, "delayed", self.mode)
+        if not self.has_target and self.target_steps != _TARGET_STEPS:
+            raise _needs_mode("target_steps", self.target_steps, "rl or delayed", self.mode)
+        if self.mode == "moving" and self.colors > len(DIRECTIONS):
+            raise InvalidValueError(
+                explain(
+                    f"colors is {self.colors}, and mode 'moving' has {len(DIRECTIONS)} directions",
+                    allowed=f"2 to {len(DIRECTIONS)}",
+                )
+            )
         self._check_mechanisms()
         palette.spread(self.colormap, self.colors)  # raises for an unknown or too small one
         object.__setattr__(self, "observed", _observed(self.observed, self.objects))
@@ -139,7 +149,14 @@ class ChemistryOptions(WorldOptions):
             object.__setattr__(self, "graph", tuple(map(tuple, np.asarray(matrix).tolist())))
         elif self.graph is not None:
             graphs.parse(self.graph, self.objects)
-        self._check_graph_seed()
+        has_delays = self.mode == "delayed" and self.delay is None
+        if self.graph_seed and not has_delays and not self.graph_is_random:
+            raise InvalidValueError(
+                explain(
+                    f"graph_seed is {self.graph_seed}, but the graph is not drawn",
+                    allowed="graph_seed with a random graph, or with drawn delays (mode delayed)",
+                )
+            )
 
     def _check_numbers(self) -> None:
         if self.skewness is not None:
@@ -175,29 +192,6 @@ class ChemistryOptions(WorldOptions):
                     f"cpt_file brings its graph, but graph is {self.graph!r} and least_effect is"
                     f" {self.least_effect} (chain, full, collider and random set them)",
                     fix="Pass cpt_file to chemistry/custom-v1, without graph and least_effect",
-                )
-            )
-
-    def _check_graph_seed(self) -> None:
-        has_delays = self.mode == "delayed" and self.delay is None
-        if self.graph_seed and not has_delays and not self.graph_is_random:
-            raise InvalidValueError(
-                explain(
-                    f"graph_seed is {self.graph_seed}, but the graph is not drawn",
-                    allowed="graph_seed with a random graph, or with drawn delays (mode delayed)",
-                )
-            )
-
-    def _check_mode(self) -> None:
-        if self.delay is not None and self.mode != "delayed":
-            raise _needs_mode("delay", self.delay, "delayed", self.mode)
-        if not self.has_target and self.target_steps != _TARGET_STEPS:
-            raise _needs_mode("target_steps", self.target_steps, "rl or delayed", self.mode)
-        if self.mode == "moving" and self.colors > len(DIRECTIONS):
-            raise InvalidValueError(
-                explain(
-                    f"colors is {self.colors}, and mode 'moving' has {len(DIRECTIONS)} directions",
-                    allowed=f"2 to {len(DIRECTIONS)}",
                 )
             )
 
