@@ -12,10 +12,6 @@ RNG_SEED = 5
 CUP = [(0, 0), (0.1, 0), (0.1, 0.2), (0.09, 0.2), (0.09, 0.01), (0, 0.01)]
 FLAT = np.stack([*np.meshgrid(np.linspace(0, 1, 5), np.linspace(0, 2, 6)), np.zeros((6, 5))], -1)
 ARC = [(np.cos(t), 0.0, np.sin(t)) for t in np.linspace(0, np.pi, 12)]
-RINGS = [
-    np.column_stack([meshes.superellipse(radius, radius, 2, 12), np.full(12, z)])
-    for radius, z in ((1.0, 0.0), (1.2, 0.5), (0.8, 1.0))
-]
 CONVEX = {
     "bevelled box": meshes.bevelled_box((1, 2, 3), 0.05, (1, -1, 4)),
     "soft box": meshes.soft_box((1, 2, 3), 0.2),
@@ -30,7 +26,6 @@ CONVEX = {
 }
 OTHERS = {
     "cup": meshes.lathe(CUP),
-    "loft": meshes.loft(RINGS),
     "sheet": meshes.sheet(FLAT, 0.01),
     "bent tube": meshes.tube(ARC, np.linspace(0.1, 0.2, 12)),
     "frame": meshes.frame((1, 2), 0.1, 0.05),

@@ -1,6 +1,16 @@
 """Triangle meshes with normals and texture coordinates, made from a few numbers."""
 
-from interverse.art.meshes.mesh import Mesh, lifted, merge, moved, painted, rotated, scaled, tiled
+from interverse.art.meshes.mesh import (
+    Mesh,
+    lifted,
+    merge,
+    moved,
+    painted,
+    rotated,
+    rotation,
+    scaled,
+    tiled,
+)
 from interverse.art.meshes.shards import parted, shards
 from interverse.art.meshes.solids import (
     bevelled_box,
@@ -10,7 +20,7 @@ from interverse.art.meshes.solids import (
     soft_box,
     superellipse,
 )
-from interverse.art.meshes.sweeps import grid, lathe, loft, sheet, tube
+from interverse.art.meshes.sweeps import grid, lathe, sheet, tube
 
 __all__ = [
     "Mesh",
@@ -20,12 +30,12 @@ __all__ = [
     "grid",
     "lathe",
     "lifted",
-    "loft",
     "merge",
     "moved",
     "painted",
     "parted",
     "rotated",
+    "rotation",
     "rounded_rectangle",
     "scaled",
     "shards",

@@ -1,4 +1,4 @@
-"""Smooth skins: grids of points, profiles turned about z, sections joined, tubes along a path."""
+"""Smooth skins: grids of points, profiles turned about z, tubes along a path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ def grid(points: Floats, *, closed: bool = False, texcoords: Floats | None = Non
         texcoords: (row, column, 2); by default each goes from 0 to 1, columns across.
     """
     rows, columns = points.shape[:2]
-    along_row, along_column = _slopes(points, closed=closed)
+    # Differences along the rows and along the columns of a grid, of its own size.
+    across = _slope(points.swapaxes(0, 1)).swapaxes(0, 1)
+    if closed:
+        across[:, 0] = across[:, -1] = (points[:, 1] - points[:, -2]) / 2
+    along_row, along_column = _slope(points), across
     normals = unit(cross(along_column, along_row))
     if texcoords is None:
         texcoords = np.empty((rows, columns, 2))
@@ -74,19 +78,10 @@ def lathe(
     )
     faces = _grid_faces(len(index), segments + 1)
     mesh = Mesh(points.reshape(-1, 3), faces, normals.reshape(-1, 3), texcoords.reshape(-1, 2))
-    return _without_slivers(mesh)
-
-
-def loft(sections: ArrayLike, *, capped: bool = True) -> Mesh:
-    """Returns the skin through sections (section, point, 3), counter-clockwise seen from above.
-
-    The sections go upwards; caps close the first and the last with flat fans.
-    """
-    rings = np.asarray(sections, dtype=float)
-    skin = grid(np.concatenate([rings, rings[:, :1]], axis=1), closed=True)
-    if not capped:
-        return skin
-    return merge([skin, _cap(rings[0], upward=False), _cap(rings[-1], upward=True)])
+    # The mesh without triangles of no area: at the axis, and between doubled points.
+    a, b, c = (mesh.vertices[mesh.faces[:, corner]] for corner in range(3))
+    area = np.abs(cross(b - a, c - a)).max(axis=1)
+    return Mesh(mesh.vertices, mesh.faces[area > 1e-12], mesh.normals, mesh.texcoords)
 
 
 def sheet(points: Floats, thickness: float, texcoords: Floats | None = None) -> Mesh:
@@ -107,7 +102,13 @@ def tube(path: ArrayLike, radius: ArrayLike, segments: int = 10, *, capped: bool
     line = np.asarray(path, dtype=float)
     radii = np.broadcast_to(np.asarray(radius, dtype=float), (len(line),))
     tangents = unit(_slope(line))
-    sides = _sides(tangents)
+    # A vector across each tangent, turning as little as it can from one to the next.
+    side = np.eye(3)[np.argmin(np.abs(tangents[0]))]
+    sides = np.empty_like(tangents)
+    for number, tangent in enumerate(tangents):
+        side = side - (side @ tangent) * tangent
+        side = side / math.sqrt(side @ side)
+        sides[number] = side
     turn = np.linspace(0, 2 * np.pi, segments + 1)
     others = cross(tangents, sides)
     spokes = np.cos(turn)[:, None] * sides[:, None] + np.sin(turn)[:, None] * others[:, None]
@@ -123,29 +124,10 @@ def tube(path: ArrayLike, radius: ArrayLike, segments: int = 10, *, capped: bool
     return merge([skin, _cap(points[0, :-1], upward=False), _cap(points[-1, :-1], upward=True)])
 
 
-def _sides(tangents: Floats) -> Floats:
-    """Returns a vector across each tangent, turning as little as it can from one to the next."""
-    side = np.eye(3)[np.argmin(np.abs(tangents[0]))]
-    sides = np.empty_like(tangents)
-    for number, tangent in enumerate(tangents):
-        side = side - (side @ tangent) * tangent
-        side = side / math.sqrt(side @ side)
-        sides[number] = side
-    return sides
-
-
 def _slope(points: Floats) -> Floats:
     """Returns differences along the first axis: central within, one-sided at the ends."""
     steps = np.diff(points, axis=0)
     return np.concatenate([steps[:1], (steps[1:] + steps[:-1]) / 2, steps[-1:]])
-
-
-def _slopes(points: Floats, *, closed: bool) -> tuple[Floats, Floats]:
-    """Returns differences along the rows and along the columns of a grid, of its own size."""
-    across = _slope(points.swapaxes(0, 1)).swapaxes(0, 1)
-    if closed:
-        across[:, 0] = across[:, -1] = (points[:, 1] - points[:, -2]) / 2
-    return _slope(points), across
 
 
 @functools.lru_cache(maxsize=256)
@@ -167,13 +149,6 @@ def _creased(normals: Floats, crease: float) -> tuple[np.ndarray, Floats]:
             index.append(number)
             found.append(unit(before + after))
     return np.array([*index, len(normals)]), np.array([*found, normals[-1]])
-
-
-def _without_slivers(mesh: Mesh) -> Mesh:
-    """Returns the mesh without triangles of no area: at the axis, and between doubled points."""
-    a, b, c = (mesh.vertices[mesh.faces[:, corner]] for corner in range(3))
-    area = np.abs(cross(b - a, c - a)).max(axis=1)
-    return Mesh(mesh.vertices, mesh.faces[area > 1e-12], mesh.normals, mesh.texcoords)
 
 
 def _cap(ring: Floats, *, upward: bool) -> Mesh:

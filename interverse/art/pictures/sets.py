@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -49,22 +50,18 @@ class Videos(Protocol):
 
 def check_index(index: object, count: int, name: str) -> int:
     """Returns a picture's number as an int, or raises for one that no picture has."""
-    whole = isinstance(index, (int, np.integer)) and not isinstance(index, bool)
-    if not whole or not 0 <= int(index) < count:  # type: ignore[call-overload]
-        raise InvalidValueError(
-            explain(f"{name} must be a whole number, got {index!r}", allowed=f"0 to {count - 1}")
-        )
-    return int(index)  # type: ignore[call-overload]
+    return check_number(index, f"{name} must be a whole number", 0, count - 1)
 
 
 def check_size(size: object) -> int:
     """Returns a picture's side in pixels, or raises for one that cannot be made."""
-    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-    if not whole or not SIZES[0] <= int(size) <= SIZES[1]:  # type: ignore[call-overload]
-        raise InvalidValueError(
-            explain(
-                f"size must be a whole number of pixels, got {size!r}",
-                allowed=f"{SIZES[0]} to {SIZES[1]}",
-            )
-        )
-    return int(size)  # type: ignore[call-overload]
+    return check_number(size, "size must be a whole number of pixels", *SIZES)
+
+
+def check_number(value: object, what: str, least: int, most: float = math.inf) -> int:
+    """Returns a whole number as an int, or raises."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not least <= int(value) <= most:  # type: ignore[call-overload]
+        allowed = f"{least} to {most}" if most < math.inf else f"{least} and more"
+        raise InvalidValueError(explain(f"{what}, got {value!r}", allowed=allowed))
+    return int(value)  # type: ignore[call-overload]

@@ -12,13 +12,14 @@ import numpy as np
 
 from interverse.art.pictures.folder import ImageFile, image_file, images_in, joined
 from interverse.art.pictures.procedural import PAINTED, Procedural, procedural_backgrounds
-from interverse.art.pictures.sets import Picture, Videos, check_index, check_size
+from interverse.art.pictures.sets import Picture, Videos, check_index, check_number, check_size
 from interverse.art.textures import quantise, smoothstep, spectral
 from interverse.art.textures.resize import resize
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 
 PAINTED_VIDEOS = 60  # as many as the DAVIS videos that Distracting Control plays
+_STEP = "step must be a whole number"
 _STILL = ("city", "interior")  # built places make no videos: landscapes turn
 
 
@@ -42,7 +43,7 @@ class FrameVideos:
     def frame(self, video: int, step: int, size: int) -> Picture:
         """Returns what a video shows at a step: one frame a step, to the end and back."""
         frames = self.videos[check_index(video, self.count, "video")]
-        return _frame(frames[bounce(_check_step(step), len(frames))], check_size(size))
+        return _frame(frames[bounce(check_number(step, _STEP, 0), len(frames))], check_size(size))
 
 
 @final
@@ -65,7 +66,7 @@ class Drifting:
     def frame(self, video: int, step: int, size: int) -> Picture:
         """Returns what a video shows at a step; turns and clouds come round without a seam."""
         video = check_index(video, self.count, "video")
-        step, size = _check_step(step), check_size(size)
+        step, size = check_number(step, _STEP, 0), check_size(size)
         number = _turning(self.pictures)[video]
         picture = self.pictures.picture(number, size)
         white = min(235, 40 + round(170 * sum(self.pictures.mean_color(number))))  # dim at night
@@ -146,15 +147,6 @@ def bounce(step: int, length: int) -> int:
     period = max(2 * (length - 1), 1)
     place = step % period
     return min(place, period - place) if length > 1 else 0
-
-
-def _check_step(step: object) -> int:
-    whole = isinstance(step, (int, np.integer)) and not isinstance(step, bool)
-    if not whole or int(step) < 0:  # type: ignore[call-overload]
-        raise InvalidValueError(
-            explain(f"step must be a whole number, got {step!r}", allowed="0 and more")
-        )
-    return int(step)  # type: ignore[call-overload]
 
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:

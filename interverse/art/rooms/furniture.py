@@ -7,6 +7,7 @@ are one mesh, for every mesh costs a draw call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -41,6 +42,7 @@ from interverse.art.rooms.kit import (
     posts,
 )
 
+Span = tuple[float, float]
 X, UP = (1, 0, 0), (0, 0, 1)
 POTS = ((0.7, 0.4, 0.28), (0.85, 0.83, 0.8), (0.3, 0.32, 0.35))
 STONES = ((0.85, 0.83, 0.8), (0.35, 0.34, 0.35), (0.65, 0.6, 0.55), (0.6, 0.45, 0.3))
@@ -82,18 +84,9 @@ def plant(draw: Draw) -> Prop:
     return Prop("plant", ((pot, clay), (merge(leaves), leaf)))
 
 
-def sofa(draw: Draw) -> Prop:
-    """Returns an upholstered bench for two or three."""
-    return _seat(draw, "sofa", draw.count(2, 4))
-
-
-def armchair(draw: Draw) -> Prop:
-    """Returns an upholstered chair."""
-    return _seat(draw, "armchair", 1)
-
-
-def _seat(draw: Draw, name: str, places: int) -> Prop:
-    """Returns an upholstered seat: base, back, arms, cushions, feet."""
+def _seat(draw: Draw, name: str, most: int) -> Prop:
+    """Returns an upholstered seat for one, or a bench for two or more: cushions, arms, feet."""
+    places = 1 if most == 1 else draw.count(2, most + 1)
     cover, cushion, wood = draw.fabric(), draw.fabric(), draw.timber()
     arm, depth, seat = draw(0.12, 0.2), draw(0.8, 0.92), draw(0.4, 0.45)
     pitch = draw(0.56, 0.66)
@@ -229,28 +222,18 @@ def bookshelf(draw: Draw) -> Prop:
 # ------------------------------------------------------------------------------------- cupboards
 
 
-def console(draw: Draw) -> Prop:
-    """Returns a low sideboard, as televisions stand on."""
-    return _cupboard(draw, "console", draw(1.1, 1.7), 0.42, draw(0.48, 0.62))
+_CUPBOARDS: dict[str, tuple[Span, float, Span]] = {  # width, depth and height, m
+    "console": ((1.1, 1.7), 0.42, (0.48, 0.62)),  # as televisions stand on
+    "nightstand": ((0.42, 0.52), 0.42, (0.48, 0.6)),
+    "sideboard": ((0.9, 1.3), 0.45, (0.78, 0.9)),
+    "wardrobe": ((0.9, 1.3), 0.55, (1.85, 2.1)),
+}
 
 
-def sideboard(draw: Draw) -> Prop:
-    """Returns a chest-high cupboard."""
-    return _cupboard(draw, "sideboard", draw(0.9, 1.3), 0.45, draw(0.78, 0.9))
-
-
-def nightstand(draw: Draw) -> Prop:
-    """Returns a small bedside cupboard."""
-    return _cupboard(draw, "nightstand", draw(0.42, 0.52), 0.42, draw(0.48, 0.6))
-
-
-def wardrobe(draw: Draw) -> Prop:
-    """Returns a tall cupboard."""
-    return _cupboard(draw, "wardrobe", draw(0.9, 1.3), 0.55, draw(1.85, 2.1))
-
-
-def _cupboard(draw: Draw, name: str, width: float, depth: float, height: float) -> Prop:
+def _cupboard(draw: Draw, name: str) -> Prop:
     """Returns a closed case on feet with doors or drawers in front."""
+    wide, depth, tall = _CUPBOARDS[name]
+    width, height = draw(*wide), draw(*tall)
     body = draw.timber()
     front = body if draw.random() < 0.5 else draw.lacquer((*VIVID[1:], (0.9, 0.9, 0.88)))
     x, y = width / 2, depth / 2
@@ -326,19 +309,19 @@ def _handles(width: float, count: int, y: float, z: float) -> list[Mesh]:
 
 
 FURNITURE: dict[str, Callable[[Draw], Prop]] = {
-    "armchair": armchair,
+    "armchair": partial(_seat, name="armchair", most=1),
     "bookshelf": bookshelf,
     "chair": chair,
-    "console": console,
+    "console": partial(_cupboard, name="console"),
     "counter": counter,
     "desk": desk,
     "low table": low_table,
-    "nightstand": nightstand,
+    "nightstand": partial(_cupboard, name="nightstand"),
     "plant": plant,
-    "sideboard": sideboard,
-    "sofa": sofa,
+    "sideboard": partial(_cupboard, name="sideboard"),
+    "sofa": partial(_seat, name="sofa", most=3),
     "table": table,
-    "wardrobe": wardrobe,
+    "wardrobe": partial(_cupboard, name="wardrobe"),
 }
 
 # --------------------------------------------------------------------------------------- clutter

@@ -8,13 +8,13 @@ origin and reaches to -y. Everything is given as it is while closed, off, clean 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.art.meshes import Mesh
+from interverse.art.meshes import Mesh, rotation
 from interverse.core.errors import InvalidValueError, explain, unknown
 
 PROPERTIES = ("open", "on", "dirty", "broken")
@@ -46,13 +46,7 @@ class RoomTexture:
 
     def over(self, *names: str) -> RoomTexture:
         """Returns the same texture under further overlays."""
-        return RoomTexture(
-            kind=self.kind,
-            colours=self.colours,
-            seed=self.seed,
-            scale=self.scale,
-            overlays=(*self.overlays, *names),
-        )
+        return replace(self, overlays=(*self.overlays, *names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,14 +184,10 @@ def _moved(joint: RoomJoint | None, openness: float) -> Floats:
     pose = np.eye(4)
     if joint is None:
         return pose
-    axis = np.asarray(joint.axis, dtype=float)
-    axis = axis / np.linalg.norm(axis)
-    position = joint.travel * openness
     if joint.kind == "slide":
-        pose[:3, 3] = axis * position
+        axis = np.asarray(joint.axis, dtype=float)
+        pose[:3, 3] = axis / np.linalg.norm(axis) * (joint.travel * openness)
         return pose
-    x, y, z = axis
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    pose[:3, :3] = np.eye(3) + np.sin(position) * cross + (1 - np.cos(position)) * cross @ cross
+    pose[:3, :3] = rotation(joint.axis, joint.travel * openness)
     pose[:3, 3] = np.asarray(joint.origin) - pose[:3, :3] @ np.asarray(joint.origin)
     return pose

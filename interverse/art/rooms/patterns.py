@@ -104,6 +104,11 @@ class Canvas:
         row = (self.y * count).astype(int)
         return (self.x * count + 0.5 * (row % 2)) % 1 - 0.5, (self.y * count) % 1 - 0.5
 
+    def steps(self, field: NDArray[Any]) -> NDArray[Any]:
+        """Returns the field in as many even steps as there are colours."""
+        count = len(self.colours)
+        return np.floor(field * count) / max(count - 1, 1)
+
     def ramp(self, field: NDArray[np.floating[Any]]) -> Image:
         """Returns the texture's colours, run through evenly as the field goes from 0 to 1."""
         table = np.asarray(self.colours, dtype=np.float32)
@@ -116,42 +121,12 @@ class Canvas:
 Paint = Callable[[Canvas], Image]
 
 
-def named(*paints: Paint) -> dict[str, Paint]:
-    """Returns painters by the kind of texture, which each bears as its name."""
-    return {paint.__name__.removeprefix("_"): paint for paint in paints}
-
-
 # ------------------------------------------------------------------------------ materials of things
-
-
-def _bands(c: Canvas) -> Image:
-    """Painted rings: the colours one above the other, with a hand's unevenness."""
-    wobble = 0.02 * (c.fractal(6, 2) - 0.5)
-    count = len(c.colours)
-    return np.floor(((c.y * c.scale + wobble) % 1) * count) / max(count - 1, 1)
-
-
-def _brushed(c: Canvas) -> Image:
-    lines = c.smooth(c.size, 3) + c.smooth(c.size // 2, 6, 1)
-    return 0.3 * lines + 0.4 * c.fractal(3, 2)
-
-
-def _cardboard(c: Canvas) -> Image:
-    flutes = 0.5 + 0.5 * np.sin(2 * np.pi * 32 * c.x)
-    return 0.25 * flutes + 0.45 * c.fractal(4) + 0.3 * c.grain
 
 
 def _checks(c: Canvas) -> Image:
     n = c.count(4)
     return 0.45 * ((c.x * n) % 1 > 0.5) + 0.45 * ((c.y * n) % 1 > 0.5) + 0.1 * grain(c.size, 1)
-
-
-def _columns(c: Canvas) -> Image:
-    return ((c.x * c.count(6)) % 1 > 0.5) * 0.9 + 0.1 * c.fractal(8, 2)
-
-
-def _stripes(c: Canvas) -> Image:
-    return ((c.y * c.count(6)) % 1 > 0.5) * 0.9 + 0.1 * c.fractal(8, 2)
 
 
 def _dots(c: Canvas) -> Image:
@@ -164,35 +139,6 @@ def _floral(c: Canvas) -> Image:
     radius, turn = np.sqrt(u * u + v * v), np.arctan2(v, u)
     petals = 0.22 + 0.12 * np.cos(5 * turn + c.seed)
     return np.where(radius < 0.09, 0.5, np.where(radius < petals, 1.0, 0.0)).astype(np.float32)
-
-
-def _iron(c: Canvas) -> Image:
-    return 0.5 * c.grain + 0.5 * c.fractal(8)
-
-
-def _leather(c: Canvas) -> Image:
-    folds = c.smooth(c.size // 5, c.size // 5)
-    return 0.6 * np.abs(2 * folds - 1) + 0.4 * c.fractal(4, 3)
-
-
-def _marble(c: Canvas) -> Image:
-    veins = np.abs(np.sin(np.pi * (3 * c.scale * c.fractal(3, 5) + 2 * c.x)))
-    return 1 - veins**0.35
-
-
-def _plain(c: Canvas) -> Image:
-    return c.fractal(4, 3)
-
-
-def _speckle(c: Canvas) -> Image:
-    spots = c.smooth(c.size // 4, c.size // 4)
-    return np.where(spots > 0.78, 1.0, 0.25 * c.fractal(6, 3)).astype(np.float32)
-
-
-def _swatch(c: Canvas) -> Image:
-    """The colours side by side, for meshes that pick one each."""
-    count = len(c.colours)
-    return (np.floor(c.x * count) / max(count - 1, 1)).astype(np.float32)
 
 
 def _weave(c: Canvas) -> Image:
@@ -217,8 +163,37 @@ def _wood(c: Canvas) -> Image:
     return 0.5 * rings + 0.25 * c.fractal(32, 2, 12, 7) + 0.25 * bend
 
 
-PATTERNS = named(_bands, _brushed, _cardboard, _checks, _columns, _dots, _floral, _iron, _leather)
-PATTERNS |= named(_marble, _plain, _speckle, _stripes, _swatch, _weave, _wicker, _wood)
+PATTERNS: dict[str, Paint] = {
+    # Painted rings, the colours one above the other, with a hand's unevenness.
+    "bands": lambda c: c.steps((c.y * c.scale + 0.02 * (c.fractal(6, 2) - 0.5)) % 1),
+    "brushed": lambda c: (
+        0.3 * (c.smooth(c.size, 3) + c.smooth(c.size // 2, 6, 1)) + 0.4 * c.fractal(3, 2)
+    ),
+    "cardboard": lambda c: (
+        0.25 * (0.5 + 0.5 * np.sin(2 * np.pi * 32 * c.x)) + 0.45 * c.fractal(4) + 0.3 * c.grain
+    ),
+    "checks": _checks,
+    "columns": lambda c: ((c.x * c.count(6)) % 1 > 0.5) * 0.9 + 0.1 * c.fractal(8, 2),
+    "dots": _dots,
+    "floral": _floral,
+    "iron": lambda c: 0.5 * c.grain + 0.5 * c.fractal(8),
+    "leather": lambda c: (
+        0.6 * np.abs(2 * c.smooth(c.size // 5, c.size // 5) - 1) + 0.4 * c.fractal(4, 3)
+    ),
+    "marble": lambda c: (
+        1 - np.abs(np.sin(np.pi * (3 * c.scale * c.fractal(3, 5) + 2 * c.x))) ** 0.35
+    ),
+    "plain": lambda c: c.fractal(4, 3),
+    "speckle": lambda c: np.where(
+        c.smooth(c.size // 4, c.size // 4) > 0.78, 1.0, 0.25 * c.fractal(6, 3)
+    ).astype(np.float32),
+    "stripes": lambda c: ((c.y * c.count(6)) % 1 > 0.5) * 0.9 + 0.1 * c.fractal(8, 2),
+    # The colours side by side, for meshes that pick one each.
+    "swatch": lambda c: c.steps(c.x).astype(np.float32),
+    "weave": _weave,
+    "wicker": _wicker,
+    "wood": _wood,
+}
 
 # ----------------------------------------------------------------------------- materials of rooms
 
@@ -234,10 +209,6 @@ def _bricks(c: Canvas) -> Image:
     mortar = np.clip((laid.edge * c.size - 1.0) / 1.5, 0, 1)[..., None]
     grey = np.array([0.70, 0.67, 0.62], np.float32) * (0.8 + 0.2 * grain(c.size, 2)[..., None])
     return image * mortar + grey * (1 - mortar)
-
-
-def _carpet(c: Canvas) -> Image:
-    return 0.55 * c.grain + 0.45 * c.fractal(8)
 
 
 def _foliage(c: Canvas) -> Image:
@@ -256,10 +227,6 @@ def _planks(c: Canvas) -> Image:
     rings = 0.5 + 0.5 * np.sin(2 * np.pi * (2 * laid.down + shift[laid.index]) + 5 * fibre)
     image = c.ramp(0.55 * tone[laid.index] + 0.25 * fibre + 0.2 * rings)
     return image * np.clip(laid.edge * c.size / 1.3, 0.35, 1.0)[..., None]
-
-
-def _plaster(c: Canvas) -> Image:
-    return 0.35 + 0.4 * (0.6 * c.fractal(5, 5) + 0.4 * c.grain - 0.5)
 
 
 def _rug(c: Canvas) -> Image:
@@ -325,8 +292,18 @@ def _wallpaper(c: Canvas) -> Image:
     return field + 0.12 * (c.fractal(6) - 0.5)
 
 
-BUILDING = named(_bricks, _carpet, _foliage, _planks, _plaster, _rug, _sky, _spines, _tiles)
-BUILDING |= named(_wallpaper)
+BUILDING: dict[str, Paint] = {
+    "bricks": _bricks,
+    "carpet": lambda c: 0.55 * c.grain + 0.45 * c.fractal(8),
+    "foliage": _foliage,
+    "planks": _planks,
+    "plaster": lambda c: 0.35 + 0.4 * (0.6 * c.fractal(5, 5) + 0.4 * c.grain - 0.5),
+    "rug": _rug,
+    "sky": _sky,
+    "spines": _spines,
+    "tiles": _tiles,
+    "wallpaper": _wallpaper,
+}
 """Kinds that cover floors and walls, and fill windows and shelves."""
 
 # -------------------------------------------------------------------------------- what lies on top

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from interverse.art.rooms.item import MixedTexture, RoomTexture
-from interverse.art.rooms.patterns import BUILDING, OVERLAYS, PATTERNS, Canvas, Image, named
+from interverse.art.rooms.patterns import BUILDING, OVERLAYS, PATTERNS, Canvas, Image, Paint
 from interverse.core.errors import UnknownNameError, check_name, unknown
 
 LARGE = 256  # pixels a side of what covers floors and walls; one tile spans metres
@@ -281,7 +281,17 @@ def _parcel(c: Canvas) -> Image:
     return image
 
 
-PICTURES = named(_broadcast, _clock, _cover, _desktop, _keyboard, _landscape, _mesh_window, _page)
-PICTURES |= named(_parcel, _phone)
+PICTURES: dict[str, Paint] = {
+    "broadcast": _broadcast,
+    "clock": _clock,
+    "cover": _cover,
+    "desktop": _desktop,
+    "keyboard": _keyboard,
+    "landscape": _landscape,
+    "mesh_window": _mesh_window,
+    "page": _page,
+    "parcel": _parcel,
+    "phone": _phone,
+}
 KINDS = tuple(sorted({*PATTERNS, *PICTURES}))
 """What the texture of an object may be; those of rooms are `BUILDING` too."""

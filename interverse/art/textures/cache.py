@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,10 +44,24 @@ def cached(name: str, make: Callable[[], Picture]) -> Picture:
             unusable folder costs time only, and a line in the log.)
     """
     path = cache_folder() / f"{name}.pic"
-    image = _read(path)
-    if image is None:
-        image = make()
-        _write(path, image)
+    try:
+        head, _, body = path.read_bytes().partition(b"\n")
+        words = head.split()
+        if len(words) == 3 and words[0] == _FORMAT and words[2] == _digest(body):
+            size = int(words[1])
+            return np.frombuffer(body, dtype=np.uint8).reshape(size, size, 3)
+        _LOG.warning("%s is damaged (its pixels do not match its first line); made again", path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        _unusable(path, error)
+    image = make()
+    body = image.tobytes()
+    head = b" ".join([_FORMAT, str(len(image)).encode(), _digest(body)]) + b"\n"
+    try:
+        files.write_bytes(path, head + body)
+    except OSError as error:
+        _unusable(path, error)
     image.setflags(write=False)
     return image
 
@@ -58,41 +71,11 @@ def is_cached(name: str) -> bool:
     return (cache_folder() / f"{name}.pic").is_file()
 
 
-def _read(path: Path) -> Picture | None:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        _unusable(path, error)
-        return None
-    head, _, body = data.partition(b"\n")
-    words = head.split()
-    if len(words) == 3 and words[0] == _FORMAT and words[2] == _digest(body):
-        size = int(words[1])
-        return np.frombuffer(body, dtype=np.uint8).reshape(size, size, 3)
-    _LOG.warning("%s is damaged (its pixels do not match its first line); made again", path)
-    return None
-
-
-def _write(path: Path, image: Picture) -> None:
-    body = image.tobytes()
-    head = b" ".join([_FORMAT, str(len(image)).encode(), _digest(body)]) + b"\n"
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(head + body)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True) if path.parent.is_dir() else None
-        _unusable(path, error)
-
-
 def _digest(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=16).hexdigest().encode()
 
 
-def _unusable(path: Path, error: OSError) -> None:
+def _unusable(path: Path, error: Exception) -> None:
     if os.environ.get(VARIABLE):
         raise InvalidValueError(
             explain(

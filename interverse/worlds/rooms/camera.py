@@ -51,7 +51,7 @@ def stands_free(room: Room, place: Floats) -> bool:
     half = np.array(room.size[:2]) / 2 - 0.05
     if np.any(np.abs(place[:2]) > half) or not 0.05 <= place[2] <= room.size[2] - 0.05:
         return False
-    lows, highs = _furniture(room)
+    lows, highs = np.array(room.taken.lows), np.array(room.taken.highs)
     return not bool(np.any(np.all((place > lows) & (place < highs), axis=1)))
 
 
@@ -175,10 +175,6 @@ def _floor_places(
             near = (places > low[:2] - _BODY) & (places < high[:2] + _BODY)
             keep &= ~np.all(near, axis=1)
     return places[keep] if keep.any() else np.zeros((1, 2))
-
-
-def _furniture(room: Room) -> tuple[Floats, Floats]:
-    return np.array(room.taken.lows), np.array(room.taken.highs)
 
 
 def _blockers(room: Room, items: Sequence[Bounds], target: Bounds) -> tuple[Floats, Floats]:

@@ -66,19 +66,15 @@ def light_edits(
     day = float(sky.mean())
     outside = sky * _WINDOW * brightness
     ambient = (_AMBIENT * (0.55 + 0.45 * day)) * brightness * (0.5 * color + 0.5)
-    return {
-        "light_diffuse": np.stack(
-            [_CEILING * brightness * color, _FILL * brightness * color, outside]
-        ),
-        "light_dir": np.stack([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0], _inwards(windows, time)]),
-        "headlight_ambient": ambient,
-    }
-
-
-def _inwards(windows: tuple[Opening, ...], time: float) -> Floats:
-    """Returns the way of the light that falls in through the first window."""
+    # The way of the light that falls in through the first window.
     wall = next((o.wall for o in windows if o.low > 0), 0)
     normal = np.array([[0.0, -1.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])[wall]
     along = np.array([-normal[1], normal[0]]) * (time - 12.5) / 8.0
     way = np.array([*(normal + along), -0.7])
-    return way / np.linalg.norm(way)
+    return {
+        "light_diffuse": np.stack(
+            [_CEILING * brightness * color, _FILL * brightness * color, outside]
+        ),
+        "light_dir": np.stack([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0], (way / np.linalg.norm(way))]),
+        "headlight_ambient": ambient,
+    }

@@ -133,7 +133,14 @@ def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> 
             return problem
         if slot in redraw:
             row[name_of(slot, "state")] = _initial(row, slot, options)
-    _settle_light(row, room, options)
+    hue = float(generator(seed=room.seed, name="rooms/lamps").random())
+    light = lights.draw_light(hue, row["u/light"], options.lamps)
+    if options.confounder:
+        light = confounding.lamp(row, light)
+    if row["shifted"]:
+        light = lights.shift_light(*light, row["u/shift"])
+    for name, value in zip(LIGHT, light, strict=True):
+        _put(row, name, np.asarray(value, dtype=float))
     _settle_camera(row, room, options)
     return _impossible(row, room, options)
 
@@ -219,17 +226,6 @@ def _initial(row: Row, slot: int, options: RoomsOptions) -> NDArray[np.float64]:
     )
     full = np.array([_OPEN, 1.0, 1.0, 0.0])
     return np.where(heads & held, full, 0.0)
-
-
-def _settle_light(row: Row, room: Room, options: RoomsOptions) -> None:
-    hue = float(generator(seed=room.seed, name="rooms/lamps").random())
-    light = lights.draw_light(hue, row["u/light"], options.lamps)
-    if options.confounder:
-        light = confounding.lamp(row, light)
-    if row["shifted"]:
-        light = lights.shift_light(*light, row["u/shift"])
-    for name, value in zip(LIGHT, light, strict=True):
-        _put(row, name, np.asarray(value, dtype=float))
 
 
 def _settle_camera(row: Row, room: Room, options: RoomsOptions) -> None:

@@ -102,7 +102,16 @@ class Rooms(World):
         self._slots = range(options.objects)
         self._defaults = {name: self.variables[name].default for name in options.defaults}
         zero = np.zeros(num_worlds, dtype=np.int64)
-        self._store = Store(self.variables, num_worlds=num_worlds, start=self._hidden_rows())
+        # One world's rows of what is no variable: noise, what is held, what was done.
+        no = np.zeros(1, dtype=bool)
+        flags = dict.fromkeys(("changed", *(f"cut/{n}" for n in self.variables)), no)
+        order = np.arange(self.options.objects)[None]
+        counts = {"order": order, "steps": np.zeros(1, dtype=np.int64)}
+        self._store = Store(
+            self.variables,
+            num_worlds=num_worlds,
+            start=flags | counts | draw_numbers(Noise.single(seed=0), self.options),
+        )
         self._image = np.zeros((num_worlds, size, size, 3), np.uint8)
         self._mask = np.zeros((num_worlds, size, size), np.uint8)
         self._stale = np.ones(num_worlds, dtype=bool)
@@ -113,14 +122,6 @@ class Rooms(World):
     def most_actions(self) -> int:
         """The actions of a room: it ends with the last one."""
         return min(self.options.actions, self.max_steps)
-
-    def _hidden_rows(self) -> dict[str, NDArray[Any]]:
-        """Returns one world's rows of what is no variable: noise, what is held, what was done."""
-        no = np.zeros(1, dtype=bool)
-        flags = dict.fromkeys(("changed", *(f"cut/{n}" for n in self.variables)), no)
-        order = np.arange(self.options.objects)[None]
-        counts = {"order": order, "steps": np.zeros(1, dtype=np.int64)}
-        return flags | counts | draw_numbers(Noise.single(seed=0), self.options)
 
     # ------------------------------------------------------------------ episodes
 
@@ -260,18 +261,16 @@ class Rooms(World):
         """
         row = self.hidden(world)
         shot = self._shot(row)
-        scene = self._staged(world, int(row["room/seed"]), shot)
-        return draw(scene, shot, size=size, parts=parts, fast=fast)
-
-    def _staged(self, world: int, seed: int, shot: Shot) -> Staged:
-        """Returns the model of a world's room, made at first and then kept."""
+        # The model of a world's room, made at first and then kept.
+        seed = int(row["room/seed"])
         options, cast = self.options, cast_of(shot.things, shot.states)
         held = self._held.get(world)
         if held is None or held[0] != (seed, cast):
             spill, high = options.light_spill, options.quality == "high"
             made = staged(seed, options.objects, cast, spill=spill, high=high)
             held = self._held[world] = ((seed, cast), made)
-        return held[1]
+        scene = held[1]
+        return draw(scene, shot, size=size, parts=parts, fast=fast)
 
     def slots(self, world: int, frame: Frame) -> NDArray[np.int16]:
         """Returns the slot of the object at each pixel of a frame, -1 for none."""

@@ -161,7 +161,7 @@ def blinds(draw: Draw) -> Drawn:
     skin = draw.one(colours)
     rail = board((-x - 0.02, front, z + 0.01), (x + 0.02, -0.01, z + 0.07), 0.008)
     cord = tube([(x - 0.03, front, z), (x - 0.03, front, -z * 0.3)], 0.004, 6)
-    style = draw.one((_tilting, _tilting, _rising, _upright, _roman))
+    style = draw.one(("tilting", "tilting", "rising", "upright", "roman"))
     view = painted(board((-x, -0.008, -z), (x, 0, z), 0.002), 0, 2)
     bars = [frame((width + 2 * 0.05, height + 2 * 0.05), 0.05, 0.03)]
     bars.append(board((-0.015, -0.02, -z), (0.015, 0, z)))
@@ -174,7 +174,7 @@ def blinds(draw: Draw) -> Drawn:
         Part("frame", merge(bars), trim),
         Part("rail", rail, skin),
         Part("cord", cord, flat((0.85, 0.83, 0.78))),
-        *style(draw, width, height, skin),
+        *_slats(style, draw, width, height, skin),
     ]
     return parts, "wall", None
 
@@ -189,58 +189,46 @@ def _slat(length: float, wide: float) -> Mesh:
     return sheet(points, 0.002, texture)
 
 
-def _tilting(draw: Draw, width: float, height: float, skin: Surface) -> list[Part]:
-    count = int(height / draw(0.055, 0.085))
-    pitch = height / count
-    slat, travel = _slat(width, pitch * 1.12), draw.one(SIGNS) * draw(1.75, 1.95)
+def _slats(style: str, draw: Draw, width: float, height: float, skin: Surface) -> list[Part]:
+    """Returns slats that tilt, are drawn up or (upright) turn, or folds of cloth that slide up.
+
+    What is drawn up gathers under the rail: the lower a slat hangs, the farther it goes.
+    """
+    name, share = "slat", 0.0
+    if style == "tilting":
+        count = int(height / draw(0.055, 0.085))
+        mesh = _slat(width, height / count * 1.12)
+    elif style == "rising":
+        count = int(height / draw(0.06, 0.09))
+        mesh, share = _slat(width, height / count * 1.1), draw(0.85, 1.0)
+    elif style == "upright":
+        count = int(width / draw(0.085, 0.12))
+        x, z = width / count * 0.54, height / 2
+        mesh = board((-x, -0.0015, -z), (x, 0.0015, z), 0.001)
+    else:
+        name, count = "fold", draw.count(5, 8)
+        skin, x, z = draw.cloth(), width / 2, height / count * 0.52
+        mesh = board((-x, -0.004, -z), (x, 0.004, z), 0.003)
+    travel = 0.0
+    if style in ("tilting", "upright"):
+        travel = draw.one(SIGNS) * draw(1.75, 1.95)
     parts = []
     for number in range(count):
-        place = (0, -OUT, -height / 2 + (number + 0.5) * pitch)
-        hinge = RoomJoint("hinge", place, (1, 0, 0), travel)
-        parts.append(Part(f"slat{number}", moved(slat, place), skin, hinge))
-    return parts
-
-
-def _rising(draw: Draw, width: float, height: float, skin: Surface) -> list[Part]:
-    """Returns slats that gather under the rail: the lower one hangs, the farther it goes."""
-    count = int(height / draw(0.06, 0.09))
-    pitch = height / count
-    slat, share = _slat(width, pitch * 1.1), draw(0.85, 1.0)
-    parts = []
-    for number in range(count):
-        above = count - 1 - number
-        slide = RoomJoint("slide", (0, 0, 0), UP, share * above * (pitch - 0.012))
-        place = (0, -OUT - 0.0012 * above, -height / 2 + (number + 0.5) * pitch)
-        parts.append(Part(f"slat{number}", moved(slat, place), skin, slide))
-    return parts
-
-
-def _upright(draw: Draw, width: float, height: float, skin: Surface) -> list[Part]:
-    count = int(width / draw(0.085, 0.12))
-    pitch = width / count
-    slat = board((-pitch * 0.54, -0.0015, -height / 2), (pitch * 0.54, 0.0015, height / 2), 0.001)
-    travel = draw.one(SIGNS) * draw(1.75, 1.95)
-    parts = []
-    for number in range(count):
-        x = -width / 2 + (number + 0.5) * pitch
-        hinge = RoomJoint("hinge", (x, -OUT, 0), UP, travel)
-        mesh = moved(slat, (x, -OUT - 0.004 * (number % 2), 0))
-        parts.append(Part(f"slat{number}", mesh, skin, hinge))
-    return parts
-
-
-def _roman(draw: Draw, width: float, height: float, _: Surface) -> list[Part]:
-    """Returns folds of cloth that slide up behind one another."""
-    count = draw.count(5, 8)
-    pitch = height / count
-    fabric = draw.cloth()
-    fold = board((-width / 2, -0.004, -pitch * 0.52), (width / 2, 0.004, pitch * 0.52), 0.003)
-    parts = []
-    for number in range(count):
-        above = count - 1 - number
-        slide = RoomJoint("slide", (0, 0, 0), UP, above * pitch * 1.02)
-        place = (0, -OUT + 0.006 * above * 0.9 - 0.02, -height / 2 + (number + 0.5) * pitch)
-        parts.append(Part(f"fold{number}", moved(fold, place), fabric, slide))
+        above, pitch = count - 1 - number, height / count
+        x, y, z = 0.0, -OUT, -height / 2 + (number + 0.5) * pitch
+        if style == "tilting":
+            joint = RoomJoint("hinge", (0, -OUT, z), (1, 0, 0), travel)
+        elif style == "rising":
+            y = -OUT - 0.0012 * above
+            joint = RoomJoint("slide", (0, 0, 0), UP, share * above * (pitch - 0.012))
+        elif style == "upright":
+            x, z = -width / 2 + (number + 0.5) * (width / count), 0.0
+            y = -OUT - 0.004 * (number % 2)
+            joint = RoomJoint("hinge", (x, -OUT, 0), UP, travel)
+        else:
+            y = -OUT + 0.006 * above * 0.9 - 0.02
+            joint = RoomJoint("slide", (0, 0, 0), UP, above * pitch * 1.02)
+        parts.append(Part(f"{name}{number}", moved(mesh, (x, y, z)), skin, joint))
     return parts
 
 
