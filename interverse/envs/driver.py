@@ -22,7 +22,7 @@ from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import DRIVER_ARRAYS, DRIVER_PREFIX, Snapshot, shaping_options
 from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
-from interverse.scm import Intervention, Outcome, Variable
+from interverse.scm import CausalGraph, Intervention, Outcome, Variable
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Index, Observation, World
 
@@ -465,6 +465,25 @@ class CopyableEnv:
 
     driver: Driver
     _made_with: Mapping[str, Any]  # what its constructor was given
+
+    @property
+    def world(self) -> Any:
+        """The world itself (`interverse.worlds.world.World`), a batch of one or more."""
+        return self.driver.world
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """Every variable, with its spaces as they are now (per world where they differ)."""
+        return self.driver.variables
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal graph; a name that ends in ' is the next time slice."""
+        return self.driver.world.graph
+
+    def snapshot(self) -> Snapshot:
+        """Returns this moment, restorable in any env of the same id and options."""
+        return self.driver.snapshot()
 
     def __reduce__(self) -> tuple[Any, ...]:
         driver, begun = self.driver, self.driver.running.any()

@@ -16,7 +16,7 @@ from interverse.envs.build import RESET_OPTIONS, build_world, check_render_mode,
 from interverse.envs.driver import CopyableEnv, Driver, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
-from interverse.scm import CausalGraph, Intervention, Outcome, Variable
+from interverse.scm import Intervention, Outcome
 
 _ALL = np.arange(1)
 _ARRAYS = (np.ndarray, np.generic)
@@ -108,24 +108,9 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         return nested(out, self._owners) if self._owners else out
 
     @property
-    def world(self) -> Any:
-        """The world itself (`interverse.worlds.world.World`), a batch of one."""
-        return self.driver.world
-
-    @property
-    def variables(self) -> Mapping[str, Variable]:
-        """Every variable, with its spaces as they are now."""
-        return self.driver.variables
-
-    @property
     def values(self) -> Mapping[str, NDArray[Any]]:
         """Every variable's present value."""
         return FirstWorld(self.driver.host_values)
-
-    @property
-    def graph(self) -> CausalGraph:
-        """The causal graph; a name that ends in ' is the next time slice."""
-        return self.driver.world.graph
 
     def do(
         self, values: Mapping[str, Any] | Intervention, *, worlds: object = None, check: bool = True
@@ -141,10 +126,6 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
     def observe(self) -> Any:
         """Returns the present observation."""
         return first(self.driver.world.observe())
-
-    def snapshot(self) -> Snapshot:
-        """Returns this moment, restorable in any env of the same id and options."""
-        return self.driver.snapshot()
 
     def restore(self, snapshot: Snapshot) -> Any:
         """Goes back to a moment; returns its observation."""

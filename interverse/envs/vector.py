@@ -31,7 +31,7 @@ from interverse.envs.build import (
 from interverse.envs.checks import select_worlds
 from interverse.envs.driver import CopyableEnv, Driver, Transition
 from interverse.envs.snapshot import Snapshot
-from interverse.scm import CausalGraph, Intervention, Outcome, Variable
+from interverse.scm import Intervention, Outcome
 
 _ENDED = "its episode has ended, and the next step starts another: intervene after that step"
 _MODES = {"next_step": AutoresetMode.NEXT_STEP, "same_step": AutoresetMode.SAME_STEP} | {
@@ -192,24 +192,9 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         return out
 
     @property
-    def world(self) -> Any:
-        """The world itself (`interverse.worlds.world.World`)."""
-        return self.driver.world
-
-    @property
-    def variables(self) -> Mapping[str, Variable]:
-        """Every variable, with its spaces as they are now (per world where they differ)."""
-        return self.driver.variables
-
-    @property
     def values(self) -> Mapping[str, NDArray[Any]]:
         """Every variable's present values, (N, *shape)."""
         return self.driver.values
-
-    @property
-    def graph(self) -> CausalGraph:
-        """The causal graph; a name that ends in ' is the next time slice."""
-        return self.driver.world.graph
 
     def do(
         self, values: Mapping[str, Any] | Intervention, *, worlds: object = None, check: bool = True
@@ -231,10 +216,6 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
             told = next(iter(outcome.reasons.values()))
             warnings.warn(f"no world took the intervention: {told}", stacklevel=2)
         return outcome
-
-    def snapshot(self) -> Snapshot:
-        """Returns this moment of every world."""
-        return self.driver.snapshot()
 
     def restore(self, snapshot: Snapshot, *, worlds: object = None) -> Any:
         """Goes back to a moment, in all or some worlds; returns the observations."""

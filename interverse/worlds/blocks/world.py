@@ -8,7 +8,6 @@ next reset. Positions follow from the positions, weights and action of the step 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -16,7 +15,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, converter, to_numpy
+from interverse.core.arrays import Array, to_numpy
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import refuse_bindings, with_defaults
@@ -25,11 +24,10 @@ from interverse.sim import raster
 from interverse.worlds.blocks import appearance, dynamics
 from interverse.worlds.blocks.options import BlocksOptions
 from interverse.worlds.blocks.variables import causal_graph, declare, name_of
-from interverse.worlds.grid import place
+from interverse.worlds.grid import GridWorld, clashes, fresh, place, put
 from interverse.worlds.palette import shade, to_bytes
-from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State, World
+from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State
 
-_STEPS = 100
 _LOOKS = ("palette_index", "weight", "shape", "color")
 _FIELDS = (*_LOOKS, "target", "position")
 _PICTURES = {"image": "position", "target": "target"}  # observation key -> where blocks lie
@@ -38,7 +36,7 @@ Scene = tuple[Array, Array, Array]  # positions, shapes, uint8 colours: what `ra
 
 
 @final
-class Blocks(World):
+class Blocks(GridWorld):
     """N worlds of n blocks; state arrays have a world axis and a block axis."""
 
     options_type = BlocksOptions
@@ -48,8 +46,7 @@ class Blocks(World):
     options: BlocksOptions
 
     def __init__(self, *, num_worlds: int, options: BlocksOptions) -> None:
-        self.num_worlds, self.options = num_worlds, options
-        self._array = converter(options.device)
+        super().__init__(num_worlds, options)
         self.variables = with_defaults(declare(options), options.defaults)
         refuse_bindings(self.variables.values())
         self.graph = causal_graph(self.variables, options)
@@ -61,8 +58,6 @@ class Blocks(World):
         )
         self.moves = 4 if options.plain else len(dynamics.OFFSETS)
         self.action_space = gym.spaces.Discrete(self.moves * options.objects)
-        self.layout = MappingProxyType({})
-        self.max_steps = _STEPS if options.max_steps is None else options.max_steps
         furthest = 2.0 * (raster.GRID - 1)
         self.reward_range = (0.0 if options.plain else -furthest, 0.0)
         self._names = {f: [name_of(i, f) for i in range(options.objects)] for f in _FIELDS}
@@ -89,9 +84,6 @@ class Blocks(World):
         self._candidates = self._array(ordered)
         self._palette_colors, self._palette_weights = self._array(colors), self._array(weights)
 
-    def _noise(self, noise: Noise) -> Noise:
-        return Noise(*(self._array(part) for part in (noise.seeds, noise.episodes, noise.steps)))
-
     # ------------------------------------------------------------------ episodes
 
     def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
@@ -105,7 +97,7 @@ class Blocks(World):
         refused = self._clashes(rows, worlds)
         if refused:
             bad = self._array(np.array([world in refused for world in worlds.tolist()]))
-            _assign(rows, self._draw(here.take(bad), {}), bad)
+            put(rows, self._draw(here.take(bad), {}), bad)
         self._write(rows, worlds)
         return refused
 
@@ -176,7 +168,7 @@ class Blocks(World):
         state = self._state
         xp = array_namespace(state["position"])
         never = xp.zeros_like(state["invalid_push"])
-        info = {"invalid_push": _copy(state["invalid_push"])}
+        info = {"invalid_push": fresh(state["invalid_push"])}
         if self.options.plain:
             return Score(xp.astype(never, xp.float64), never, info)
         reward = dynamics.reward(state["position"], state["target"])
@@ -240,10 +232,14 @@ class Blocks(World):
         refused: dict[int, str] = {}
         for field in ("position", "target"):
             if field in rows:
-                cells = to_numpy(rows[field])
-                flat = np.sort(cells[:, :, 0] * raster.GRID + cells[:, :, 1], axis=1)
-                for row in np.flatnonzero(np.any(flat[:, 1:] == flat[:, :-1], axis=1)):
-                    refused.setdefault(int(worlds[row]), _clash(cells[row], field))
+                for row, first, second, cell in clashes(to_numpy(rows[field])):
+                    both = f"{name_of(first, field)} and {name_of(second, field)}"
+                    reason = explain(
+                        f"{both} would both be row {cell[0]}, column {cell[1]}",
+                        allowed="one block a cell",
+                        fix="Set both at once, or choose a free cell",
+                    )
+                    refused.setdefault(int(worlds[row]), reason)
         return refused
 
     # ----------------------------------------------------------------- reading
@@ -251,7 +247,7 @@ class Blocks(World):
     def read(self, name: str) -> Array:
         """Returns a variable's present values, (N, *shape), as a fresh array."""
         block, field = _parse(name)
-        return _copy(self._state[field][:, block])
+        return fresh(self._state[field][:, block])
 
     def observe(self) -> Observation:
         """Returns pictures of now and of the target, and the positions."""
@@ -262,12 +258,12 @@ class Blocks(World):
                 drawn = raster.draw(*self._scene("target", stale))
                 self._goal_image[self._array(stale)] = drawn
                 self._stale[:] = False
-            seen["target"] = _copy(self._goal_image)
+            seen["target"] = fresh(self._goal_image)
         return seen
 
     def state(self) -> Array:
         """Returns the observation's `state`, (N, n, 2) positions, as a fresh array."""
-        return _copy(self._state["position"])
+        return fresh(self._state["position"])
 
     def scenes(self) -> dict[str, Scene]:
         """Returns what the observation's pictures are drawn from, by its keys."""
@@ -302,17 +298,12 @@ class Blocks(World):
         yield "do", {place[block]: [2, column] for column, block in enumerate(order)}
         yield "action", order[0] * self.moves + dynamics.OFFSETS.index((0, 1)) - self.options.plain
 
-    def save(self, worlds: Index) -> State:
-        """Returns copies of the state's rows."""
-        here = self._array(worlds)
-        return {name: array[here] for name, array in self._state.items()}
-
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
         self._write({name: self._array(rows) for name, rows in state.items()}, worlds)
 
     def _write(self, rows: State, worlds: Index) -> None:
-        _assign(self._state, rows, self._array(worlds))
+        put(self._state, rows, self._array(worlds))
         self._stale[worlds] = True
 
 
@@ -320,26 +311,3 @@ def _parse(name: str) -> tuple[int, str]:
     """Returns the block and the field of a variable's name."""
     block, _, field = name.removeprefix("block_").partition("/")
     return int(block), field
-
-
-def _copy(array: Array) -> Array:
-    return array_namespace(array).asarray(array, copy=True)
-
-
-def _assign(state: State, rows: State, where: Any) -> None:
-    for name, values in rows.items():
-        state[name][where] = values
-
-
-def _clash(cells: NDArray[np.int64], field: str) -> str:
-    """Returns the text that names the first two blocks of a world in one cell."""
-    places = [tuple(cell) for cell in cells.tolist()]
-    second = next(i for i, place in enumerate(places) if place in places[:i])
-    first = places.index(places[second])
-    row, column = places[second]
-    return explain(
-        f"{name_of(first, field)} and {name_of(second, field)} would both be"
-        f" row {row}, column {column}",
-        allowed="one block a cell",
-        fix="Set both at once, or choose a free cell",
-    )

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm import Variable, with_defaults
 from interverse.sim import raster
-from interverse.sim.raster import GRID
 from interverse.worlds.chemistry import graphs, original
 from interverse.worlds.chemistry.cpt import MOST_TABLE_ROWS, CptWeights, chances_of, tabulate
 from interverse.worlds.chemistry.delayed import whole_bytes
@@ -26,6 +25,7 @@ from interverse.worlds.chemistry.variables import (
     goal_of,
     name_of,
 )
+from interverse.worlds.grid import clashes
 
 _ROUNDING = 1e-6  # how far a row of chances may be from 1
 
@@ -58,18 +58,13 @@ def not_chances(name: str, rows: NDArray[np.float64]) -> dict[int, str]:
 
 def shared_cells(position: NDArray[np.int64]) -> dict[int, str]:
     """Returns the rows of (R, n, 2) where two objects share a cell, each with its reason."""
-    cell = position[:, :, 0] * GRID + position[:, :, 1]
-    order = np.sort(cell, axis=1)
-    out = {}
-    for row in np.flatnonzero((order[:, 1:] == order[:, :-1]).any(axis=1)).tolist():
-        taken = cell[row].tolist()
-        twice = next(c for c in taken if taken.count(c) > 1)
-        one, other = [i for i, c in enumerate(taken) if c == twice][:2]
-        out[row] = explain(
-            f"object_{one} and object_{other} would share cell {list(divmod(twice, GRID))}",
+    return {
+        row: explain(
+            f"object_{one} and object_{other} would share cell {list(cell)}",
             allowed="distinct cells",
         )
-    return out
+        for row, one, other, cell in clashes(position)
+    }
 
 
 Place = tuple[str, tuple[int, ...]]  # a state array, and the index in one world's row of it

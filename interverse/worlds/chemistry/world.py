@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -11,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, converter, to_numpy
+from interverse.core.arrays import Array, to_numpy
 from interverse.core.rng import Noise
 from interverse.scm import SCM, CausalGraph, refuse_bindings
 from interverse.scm.variable import SpaceName
@@ -19,11 +18,10 @@ from interverse.sim import raster
 from interverse.worlds.chemistry import cpt, delayed, dynamics, graphs, layout, reference
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
-from interverse.worlds.grid import place
+from interverse.worlds.grid import GridWorld, fresh, place, put
 from interverse.worlds.palette import color_labels, painted, to_bytes
-from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State, World
+from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State
 
-_STEPS = 100
 _SIDE = raster.PEOPLE_SIZE
 _GAP = 10  # columns between the picture and its target
 _FADE = ("color", "origin", "elapsed", "duration")
@@ -32,7 +30,7 @@ _AFTER_DRAWS = ("state", "goal")  # kinds whose given values come after the init
 
 
 @final
-class Chemistry(World):
+class Chemistry(GridWorld):
     """N worlds of n objects. `graph` shows an edge if any of the worlds has it now."""
 
     options_type = ChemistryOptions
@@ -41,15 +39,12 @@ class Chemistry(World):
     options: ChemistryOptions
 
     def __init__(self, *, num_worlds: int, options: ChemistryOptions) -> None:
-        self.num_worlds, self.options = num_worlds, options
-        self._array = converter(options.device)
+        super().__init__(num_worlds, options)
         self._adjacency, self.variables = layout.declared(options)
         refuse_bindings(self.variables.values())
         self._where = layout.places(options)
         self.observation_space = layout.observation_space(options)
         self.action_space = gym.spaces.Discrete(options.objects * options.colors)
-        self.layout = MappingProxyType({})
-        self.max_steps = _STEPS if options.max_steps is None else options.max_steps
         self.reward_range = (0.0, 1.0 if options.has_target else 0.0)
         self._blank = layout.blank_row(self.variables, self._where, options)
         self._state = {name: self._repeat(row, num_worlds) for name, row in self._blank.items()}
@@ -107,13 +102,13 @@ class Chemistry(World):
         if refused:
             bad = np.array(sorted(refused))
             again, own, _ = self._start(noise.take(bad), {})
-            _put(rows, again, self._array(bad))
+            put(rows, again, self._array(bad))
             if self.options.meta:
-                _put(_parts(weights), _parts(own), self._array(bad))
+                put(_parts(weights), _parts(own), self._array(bad))
         here = self._array(worlds)
-        _put(self._state, rows, here)
+        put(self._state, rows, here)
         if self.options.meta:
-            _put(_parts(self._weights), _parts(weights), here)
+            put(_parts(self._weights), _parts(weights), here)
         return {int(worlds[row]): reason for row, reason in refused.items()}
 
     def _start(
@@ -196,7 +191,7 @@ class Chemistry(World):
             out["color"] = dynamics.propagate(rows["color"], objects, paints, mechanisms, uniforms)
         if options.mode == "moving":
             out["position"] = dynamics.move(rows["position"], rows["color"], out["color"])
-        _put(self._state, out, here)
+        put(self._state, out, here)
 
     def _uniforms(self, noise: Noise) -> Array:
         """Returns a step's number for every world and object, (R, n)."""
@@ -208,14 +203,9 @@ class Chemistry(World):
             self._recorded = RecordedUniforms(self._names, self.num_worlds, self.options.device)
         return self._recorded(noise)
 
-    def _noise(self, noise: Noise) -> Noise:
-        return Noise(*(self._array(part) for part in (noise.seeds, noise.episodes, noise.steps)))
-
     def _rows(self, worlds: Index) -> State:
-        if np.array_equal(worlds, np.arange(self.num_worlds)):
-            return self._state
-        here = self._array(worlds)
-        return {name: array[here] for name, array in self._state.items()}
+        everyone = np.array_equal(worlds, np.arange(self.num_worlds))
+        return self._state if everyone else super().save(worlds)
 
     def _mechanisms(
         self, rows: State, weights: cpt.CptWeights, here: Array | None
@@ -269,7 +259,7 @@ class Chemistry(World):
         rows = {key: self._state[key][here] for key in keys}
         refused = self._set(rows, values)
         keep = self._array(np.array([row not in refused for row in range(len(worlds))]))
-        _put(self._state, {key: array[keep] for key, array in rows.items()}, here[keep])
+        put(self._state, {key: array[keep] for key, array in rows.items()}, here[keep])
         return {int(worlds[row]): reason for row, reason in refused.items()}
 
     def _set(self, rows: State, values: Mapping[str, Array]) -> dict[int, str]:
@@ -301,7 +291,7 @@ class Chemistry(World):
         if name in self._where:
             key, index = self._where[name]
             values = self._state[key][(slice(None), *index)]
-            return array_namespace(values).asarray(values, copy=True)
+            return fresh(values)
         i = int(name.partition("/")[0].removeprefix("object_"))
         if name.endswith("/fade"):
             return (self._state["duration"] - self._state["elapsed"])[:, i]
@@ -312,9 +302,8 @@ class Chemistry(World):
         """Returns goals that random interventions lead to from the present colours."""
         if not self.options.has_target:
             return super().sample_goal(worlds, noise, space)
-        here = self._array(worlds)
-        rows = {name: array[here] for name, array in self._state.items()}
-        mechanisms = self._mechanisms(rows, self._weights, here)
+        rows = super().save(worlds)
+        mechanisms = self._mechanisms(rows, self._weights, self._array(worlds))
         self._draw_goal(rows, mechanisms, self._noise(noise), "sample_goal/")
         return {goal_of(i, self.options): rows["goal"][:, i] for i in range(self.options.objects)}
 
@@ -382,9 +371,9 @@ class Chemistry(World):
 
     def save(self, worlds: Index) -> State:
         """Returns a copy of these worlds' state."""
-        here = self._array(worlds)
-        state = {name: array[here] for name, array in self._state.items()}
+        state = super().save(worlds)
         if self.options.meta:
+            here = self._array(worlds)
             state |= {f"cpt/{p}": part[here] for p, part in _parts(self._weights).items()}
         return state
 
@@ -392,11 +381,11 @@ class Chemistry(World):
         """Puts saved rows into these worlds."""
         here = self._array(worlds)
         own = {name: self._array(state[name]) for name in self._state}
-        _put(self._state, own, here)
+        put(self._state, own, here)
         self._edited = True  # the rows may come from an edited world
         if self.options.meta:
             saved = {part: self._array(state[f"cpt/{part}"]) for part in cpt.PARTS}
-            _put(_parts(self._weights), saved, here)
+            put(_parts(self._weights), saved, here)
 
     def state(self) -> Array:
         """Returns the observed objects' colours (in delayed mode their rgb), (N, n, ...)."""
@@ -444,11 +433,6 @@ class Chemistry(World):
 
 
 # ------------------------------------------------------------------ rows of state
-
-
-def _put(into: State, rows: State, here: Array) -> None:
-    for name, array in rows.items():
-        into[name][here] = array
 
 
 def _parts(weights: cpt.CptWeights) -> State:
