@@ -220,6 +220,6 @@ def opened(path: Path, wanted: str = f"format {FORMAT}") -> Iterator[h5py.File]:
             explain(
                 f"{path} is no data set, or is corrupt: {error}",
                 allowed=f"an HDF5 file of {wanted}",
-                fix="Delete it and collect it again",
+                fix="Delete it and collect it again; import_original reads files of CausalMBRL",
             )
         ) from error

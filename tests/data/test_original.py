@@ -77,6 +77,8 @@ def test_the_original_reader_s_order_is_by_name(data, exported, tmp_path):
 
 
 def test_files_that_do_not_fit_are_named(exported, tmp_path):
+    with pytest.raises(FileFormatError, match="import_original reads files of CausalMBRL"):
+        iv.load_dataset(str(exported))
     with h5py.File(exported, "a") as file:
         del file["5"]["reward"]
     with pytest.raises(FileFormatError, match="episode 5 has no reward"):
