@@ -1,5 +1,7 @@
 """Planning with the true model: the cross-entropy method, all candidates in one batch.
 
+The two ways to weigh candidates by their scores are those of every search here.
+
 The present moment of one world is put into N worlds, each plays one candidate sequence of actions,
 and the sequences that earned most shape the next generation.
 """
@@ -7,48 +9,64 @@ and the sequences that earned most shape the next generation.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import number, validated, whole
 from interverse.envs import Snapshot, WorldEnv, make_vec
 from interverse.envs.build import options_of
 
 Floats = NDArray[np.float64]
 
 
+_Count = Annotated[int, whole(10**9)]
+
+
+def cem_weights(scores: Floats, elites: int) -> Floats:
+    """Returns the weights (..., N) of candidates in the next generation: the best count alike."""
+    best = np.argsort(-scores, axis=-1, kind="stable")[..., :elites]
+    weights = np.zeros_like(scores)
+    np.put_along_axis(weights, best, 1.0 / elites, axis=-1)
+    return weights
+
+
+def mppi_weights(scores: Floats, temperature: float) -> Floats:
+    """Returns the weights (..., N) of path-integral control: exponentials of the scores."""
+    weights = np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class CEM:
     """Settings of the cross-entropy method."""
 
-    horizon: int = 6
+    horizon: _Count = 6
     """Actions in a plan."""
-    iterations: int = 20
+    iterations: _Count = 20
     """Generations; plans that still improve with the last want more."""
-    population: int = 500
+    population: _Count = 500
     """Candidates in a generation, and worlds in the batch."""
-    elites: int = 50
+    elites: _Count = 50
     """How many of them shape the next one."""
-    memory: float = 0.25
+    memory: Annotated[float, number(most=1.0, below=True)] = 0.25
     """Share of the old mean and variance that is kept."""
-    hold: int = 1
+    hold: _Count = 1
     """Steps for which each action of a plan is held."""
 
     def __post_init__(self) -> None:
-        for name in ("horizon", "iterations", "population", "elites", "hold"):
-            check_whole(getattr(self, name), name, 10**9)
         if self.elites > self.population:
             raise InvalidValueError(
                 explain(
                     f"elites is {self.elites}", allowed=f"at most population, {self.population}"
                 )
             )
-        check_number(self.memory, "memory", most=1.0, below=True)
 
 
 @final
@@ -120,13 +138,15 @@ class Planner:
             drawn = mean + np.sqrt(variance) * rng.standard_normal((config.population, *shape))
             drawn = np.clip(drawn, space.low, space.high)
             earned = self.score(moment, drawn)
-            order = np.argsort(-earned, kind="stable")
-            scores.append(earned[order[0]])
-            if earned[order[0]] > best_score:
-                best, best_score = drawn[order[0]], earned[order[0]]
-            elite, kept = drawn[order[: config.elites]], config.memory
-            mean = kept * mean + (1.0 - kept) * elite.mean(axis=0)
-            variance = kept * variance + (1.0 - kept) * elite.var(axis=0)
+            first, kept = int(earned.argmax()), config.memory
+            scores.append(earned[first])
+            if earned[first] > best_score:
+                best, best_score = drawn[first], earned[first]
+            weights = cem_weights(earned, config.elites)
+            centre = np.tensordot(weights, drawn, 1)
+            spread = np.tensordot(weights, (drawn - centre) ** 2, 1)
+            mean = kept * mean + (1.0 - kept) * centre
+            variance = kept * variance + (1.0 - kept) * spread
         actions = np.repeat(best, config.hold, axis=0).astype(space.dtype)
         return Plan(actions, float(best_score), np.array(scores))
 

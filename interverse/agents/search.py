@@ -7,18 +7,21 @@ predictor, or the true world itself, which is the ceiling of a search. `SearchPo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Protocol, final
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from interverse.agents.cem import cem_weights, mppi_weights
 from interverse.agents.gridworld import GridPlanning
 from interverse.agents.planner import encode_scenes
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import generator
+from interverse.core.type_checks import Positive, number, validated, whole
 from interverse.models.heads import RewardPredictor
 from interverse.models.recurrent import Memory
 from interverse.models.source import DataWorld
@@ -72,72 +75,70 @@ class PlanSearch(Protocol):
         ...
 
 
+_Count = Annotated[int, whole(10**9)]
+
+
+@dataclass(frozen=True, kw_only=True)
+@validated
+class _Weighed(ABC):
+    """Chances move towards the shares of actions in plans that they draw, weighed by rewards."""
+
+    iterations: _Count = 5
+    population: _Count = 64
+    memory: Annotated[float, number(most=1.0, below=True)] = 0.1
+    """Share of the old chances that is kept."""
+
+    @abstractmethod
+    def _weights(self, earned: Floats) -> Floats:
+        """Returns the weights (episodes, N) of plans, which add up to one."""
+
+    def better(
+        self, mind: Imagination, chances: Floats, rng: np.random.Generator
+    ) -> tuple[Floats, Plans, Floats]:
+        """Returns new chances, the plans drawn, and their rewards."""
+        plans = draw_plans(chances, self.population, rng)
+        earned = mind.rewards(plans)
+        taken = np.arange(chances.shape[2]) == plans[..., None]
+        shares = (taken * self._weights(earned)[:, :, None, None]).sum(axis=1)
+        return self.memory * chances + (1.0 - self.memory) * shares, plans, earned
+
+
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanCEM:
+@dataclass(frozen=True, kw_only=True)
+@validated
+class PlanCEM(_Weighed):
     """Cross-entropy method: the best plans of a generation shape the next."""
 
-    iterations: int = 5
-    population: int = 64
-    elites: int = 8
-    memory: float = 0.1
-    """Share of the old chances that is kept."""
+    elites: _Count = 8
 
     def __post_init__(self) -> None:
-        _check_counts(self)
-        if self.elites > self.population:
-            raise InvalidValueError(
-                explain(f"elites is {self.elites}", allowed=f"at most {self.population}")
-            )
+        check_whole(self.elites, "elites", self.population)
 
-    def better(
-        self, mind: Imagination, chances: Floats, rng: np.random.Generator
-    ) -> tuple[Floats, Plans, Floats]:
-        """Returns chances moved to the shares of actions in the best plans."""
-        plans = draw_plans(chances, self.population, rng)
-        earned = mind.rewards(plans)
-        first = np.argsort(-earned, axis=1, kind="stable")[:, : self.elites]
-        weights = np.zeros_like(earned)
-        np.put_along_axis(weights, first, 1.0 / self.elites, axis=1)
-        return _mixed(chances, plans, weights, self.memory), plans, earned
+    def _weights(self, earned: Floats) -> Floats:
+        return cem_weights(earned, self.elites)
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanMPPI:
+@dataclass(frozen=True, kw_only=True)
+@validated
+class PlanMPPI(_Weighed):
     """Path-integral control: every plan counts by the exponential of its reward."""
 
-    iterations: int = 5
-    population: int = 64
-    temperature: float = 0.1
-    memory: float = 0.1
-    """Share of the old chances that is kept."""
+    temperature: Positive = 0.1
 
-    def __post_init__(self) -> None:
-        _check_counts(self)
-
-    def better(
-        self, mind: Imagination, chances: Floats, rng: np.random.Generator
-    ) -> tuple[Floats, Plans, Floats]:
-        """Returns chances moved to the weighed shares of actions."""
-        plans = draw_plans(chances, self.population, rng)
-        earned = mind.rewards(plans)
-        weights = np.exp((earned - earned.max(axis=1, keepdims=True)) / self.temperature)
-        weights /= weights.sum(axis=1, keepdims=True)
-        return _mixed(chances, plans, weights, self.memory), plans, earned
+    def _weights(self, earned: Floats) -> Floats:
+        return mppi_weights(earned, self.temperature)
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
+@validated
 class PlanGradient:
     """Gradient ascent on the chances of actions; the likeliest actions are the plan."""
 
-    iterations: int = 20
-    rate: float = 1.0
+    iterations: _Count = 20
+    rate: Positive = 1.0
     """Logarithm by which the chance of the action with the steepest slope grows."""
-
-    def __post_init__(self) -> None:
-        _check_counts(self)
 
     def better(
         self, mind: Imagination, chances: Floats, rng: np.random.Generator
@@ -152,31 +153,11 @@ class PlanGradient:
         return chances, plans, mind.rewards(plans)
 
 
-def _check_counts(how: PlanCEM | PlanMPPI | PlanGradient) -> None:
-    for field in fields(how):
-        value = getattr(how, field.name)
-        low, high = (0.0, 1.0) if field.name == "memory" else (1e-12, np.inf)
-        if not low <= value < high or (field.type == "int" and int(value) != value):
-            raise InvalidValueError(
-                explain(
-                    f"{field.name} is {value}",
-                    allowed="0 to below 1" if field.name == "memory" else "more than 0",
-                )
-            )
-
-
 def draw_plans(chances: Floats, count: int, rng: np.random.Generator) -> Plans:
     """Returns plans (episodes, count, steps) drawn by chances (episodes, steps, actions)."""
     uniform = rng.random((len(chances), count, chances.shape[1], 1))
     drawn = (uniform > np.cumsum(chances, axis=2)[:, None]).sum(axis=3)
     return np.minimum(drawn, chances.shape[2] - 1)
-
-
-def _mixed(chances: Floats, plans: Plans, weights: Floats, memory: float) -> Floats:
-    """Returns old chances and the weighed shares of actions in plans, mixed."""
-    taken = np.arange(chances.shape[2]) == plans[..., None]
-    shares = (taken * weights[:, :, None, None]).sum(axis=1)
-    return memory * chances + (1.0 - memory) * shares
 
 
 def search(

@@ -18,14 +18,13 @@ from rich.console import Console
 
 from interverse._version import __version__
 from interverse.actors.words import training_curriculum
-from interverse.agents import AGENTS, check_agent, presets
+from interverse.agents import AGENTS, presets, tagged
 from interverse.agents.presets import Hyper, Preset, preset
 from interverse.agents.sb3 import WorldVecEnv, export
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
     check_name,
-    check_number,
     check_whole,
     explain,
     missing_extra,
@@ -33,7 +32,7 @@ from interverse.core.errors import (
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.files.json_text import plain
 from interverse.core.run import Display, Run
-from interverse.core.type_checks import check_type
+from interverse.core.type_checks import Check, check_type, number, one_of, validated, whole
 from interverse.envs.make import check_options
 from interverse.models.steps import check_device
 from interverse.rollouts.exported import ExportedPolicy
@@ -57,9 +56,8 @@ try:
 except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 
-# More is a slip of the keyboard: OpenMP ends the process that asks for a million threads.
 _MOST_SEED = 2**32 - 1  # what Stable-Baselines3 takes
-LIMITS = {"steps": 10**12, "checkpoint_every": 10**12, "threads": 1024}
+_MOST = 10**12
 _NOISE = 0.1  # standard deviation of td3's actions while it explores
 # Arguments of the SB3 classes that are the run's own, or no plain values.
 _OURS = {"policy", "env", "seed", "policy_kwargs", "device", "verbose", "tensorboard_log"} | {
@@ -68,23 +66,18 @@ _OURS = {"policy", "env", "seed", "policy_kwargs", "device", "verbose", "tensorb
     "rollout_buffer_class",
     "_init_setup_model",
 }
-
-_MOST = 10**12
-_LEAST = {  # of whole numbers
-    "batch_size": 1,
-    "buffer_size": 1,
-    "gradient_steps": -1,  # as many as steps were made
-    "learning_starts": 0,
-    "n_epochs": 1,
-    "n_steps": 1,
-    "policy_delay": 1,
-    "stats_window_size": 1,
-    "target_update_interval": 1,
-    "train_freq": 1,
+_COUNTS = {"batch_size", "buffer_size", "n_epochs", "n_steps", "policy_delay", "train_freq"}
+_COUNTS |= {"stats_window_size", "target_update_interval"}
+_ABOVE_ZERO = {"clip_range", "clip_range_vf", "learning_rate", "max_grad_norm", "target_kl"}
+_FROM_ZERO = {"ent_coef", "target_noise_clip", "target_policy_noise", "vf_coef"}
+_BOUNDS: Mapping[str, Check] = {
+    **dict.fromkeys(_COUNTS, whole(_MOST)),
+    **dict.fromkeys(("gae_lambda", "gamma", "tau"), number(most=1.0)),
+    **dict.fromkeys(_ABOVE_ZERO, number(most=_MOST, above=True)),
+    **dict.fromkeys(_FROM_ZERO, number(most=_MOST)),
+    "gradient_steps": whole(_MOST, least=-1),  # -1: as many as steps were made
+    "learning_starts": whole(_MOST, least=0),
 }
-_SHARES = ("gae_lambda", "gamma", "tau")
-_ABOVE_ZERO = ("clip_range", "clip_range_vf", "learning_rate", "max_grad_norm", "target_kl")
-_FROM_ZERO = ("ent_coef", "target_noise_clip", "target_policy_noise", "vf_coef")
 
 
 def check_hyper(kind: Any, given: Mapping[str, Any]) -> None:
@@ -92,17 +85,12 @@ def check_hyper(kind: Any, given: Mapping[str, Any]) -> None:
     declared = kind.__init__.__annotations__
     for name, value in given.items():
         check_type(name, value, declared.get(name, Any))
-        if not isinstance(value, Real):  # a schedule, "auto", or nothing
-            continue
-        if name in _LEAST:
-            check_whole(value, name, _MOST, least=_LEAST[name])
-        elif name in _SHARES:
-            check_number(value, name, most=1.0)
-        elif name in (*_ABOVE_ZERO, *_FROM_ZERO):
-            check_number(value, name, most=_MOST, above=name in _ABOVE_ZERO)
+        if isinstance(value, Real) and name in _BOUNDS:  # not a schedule, "auto", or nothing
+            _BOUNDS[name](value, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class Train:
     """Trains a baseline; started again with the same flags, it goes on where it stopped."""
 
@@ -110,7 +98,7 @@ class Train:
     """A world's id, such as trifinger/pushing-v1."""
     out: Path
     """A folder for checkpoints, logs and the exported policy."""
-    algorithm: str = "sb3_ppo"
+    algorithm: Annotated[str, one_of(tagged("states"))] = "sb3_ppo"
     """sb3_ppo, sac or td3; others have flags of their own: `--algorithm NAME --help`."""
     preset: Preset = "small"
     """ "paper" (CausalWorld's networks, hyper-parameters, worlds and steps) or "small"."""
@@ -118,21 +106,21 @@ class Train:
     """Environment steps in all, the preset's by default; an algorithm finishes its batch."""
     curriculum: int = 0
     """CausalWorld's: 0 none, 1 goals, 2 everything."""
-    space: SpaceName = "A"
+    space: Annotated[SpaceName, one_of(SPACE_NAMES)] = "A"
     """The space that training draws from; B and A_B are the tests', and the run says so."""
     actor: tuple[str, ...] = ()
     """Actors of a curriculum of your own, such as visual or physical_properties:group=block."""
     her: bool = False
     """Hindsight experience replay: learn from the goals that were reached; sac and td3."""
-    seed: int = 0
+    seed: Annotated[int, whole(_MOST_SEED, least=0)] = 0
     """The seed of everything."""
     num_envs: int | None = None
     """Worlds in the batch; the preset's by default."""
-    checkpoint_every: int = 20_000
+    checkpoint_every: Annotated[int, whole(_MOST)] = 20_000
     """Steps between checkpoints; what a kill can cost at most."""
     options: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
     """Options of the world, as for make."""
-    threads: int = 1
+    threads: Annotated[int, whole(1024)] = 1  # OpenMP ends a process that asks for a million
     """Torch threads; with one, a resumed run equals an unbroken one to the last bit."""
     device: str = "cpu"
     """Where the networks are: cpu or cuda. The worlds stay on the CPU."""
@@ -142,20 +130,16 @@ class Train:
     """A project of Weights & Biases that gets the curves too; needs the extra wandb."""
 
     def __post_init__(self) -> None:
-        check_agent(self.algorithm, "states")
-        check_whole(self.seed, "seed", _MOST_SEED, least=0)
         check_device(self.device)
         if self.steps is None:
             object.__setattr__(self, "steps", preset(self.algorithm, self.preset).steps)
-        for name, most in LIMITS.items():
-            check_whole(getattr(self, name), name, most)
+        check_whole(self.steps, "steps", _MOST)
         if self.her and self.algorithm == "sb3_ppo":
             raise InvalidValueError(
                 explain(
                     "her is on with algorithm sb3_ppo", allowed="sac and td3, which have a replay"
                 )
             )
-        check_name("space", self.space, SPACE_NAMES)
         if "space" in self.options:
             raise InvalidValueError(
                 explain(f"option space is {self.options['space']!r}", fix="Give space itself")
