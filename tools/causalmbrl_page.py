@@ -32,6 +32,7 @@ from interverse.fit.settings import Budget, budget
 from interverse.fit.work import Record, run_stamp
 from interverse.models.checkpoint import read_json
 from interverse.models.effects import score_effects
+from interverse.reports.plots import style
 from interverse.reports.sections import Grid, Section, written_page
 
 ROOT = Path(__file__).parent.parent
@@ -392,37 +393,32 @@ def short_table(rows: Sequence[ResultRow], yardsticks: Path) -> Grid:
 _TRAINED = "Contrastive, 10 epochs"
 
 
+@style.styled
 def planning_figure(rows: Sequence[ResultRow]) -> Any:
     """Returns success by horizon in three worlds: open loop dashed, closed loop drawn through."""
-    from interverse.reports.plots import style
-
-    @style.styled
-    def drawn() -> Any:
-        canvas = style.new_figure(3.2)
-        worlds = [world for world in _SHORT if "observed-5" not in world or "fixed" in world][:3]
-        axes = canvas.subplots(1, len(worlds), sharey=True)
-        for panel, world in zip(axes, worlds, strict=True):
-            for index, model in enumerate(("gnn", "modular")):
-                own = [r for r in rows if (r.world, r.label) == (world, f"{model} {_TRAINED}")]
-                for way, line in (("closed", "-"), ("open", "--")):
-                    found = [[r.value(f"{way} {k}") for r in own] for k in ("1", "5", "10")]
-                    panel.plot(
-                        (1, 5, 10),
-                        np.nanmean(found, axis=1),
-                        line,
-                        color=style.look(index).color,
-                        marker=style.look(index).marker,
-                        label=f"{model}, {way} loop",
-                    )
-            panel.set_title(world.split("/")[1].removesuffix("-v1"), fontsize=9.5)
-            panel.set_xticks((1, 5, 10))
-            panel.set_ylim(0, 1)
-        canvas.supxlabel("steps to the goal", fontsize=8.5)
-        axes[0].set_ylabel("planning success")
-        style.legend_above(canvas, axes[0], 4)
-        return canvas
-
-    return drawn()
+    canvas = style.new_figure(3.2)
+    worlds = [world for world in _SHORT if "observed-5" not in world or "fixed" in world][:3]
+    axes = canvas.subplots(1, len(worlds), sharey=True)
+    for panel, world in zip(axes, worlds, strict=True):
+        for index, model in enumerate(("gnn", "modular")):
+            own = [r for r in rows if (r.world, r.label) == (world, f"{model} {_TRAINED}")]
+            for way, line in (("closed", "-"), ("open", "--")):
+                found = [[r.value(f"{way} {k}") for r in own] for k in ("1", "5", "10")]
+                panel.plot(
+                    (1, 5, 10),
+                    np.nanmean(found, axis=1),
+                    line,
+                    color=style.look(index).color,
+                    marker=style.look(index).marker,
+                    label=f"{model}, {way} loop",
+                )
+        panel.set_title(world.split("/")[1].removesuffix("-v1"), fontsize=9.5)
+        panel.set_xticks((1, 5, 10))
+        panel.set_ylim(0, 1)
+    canvas.supxlabel("steps to the goal", fontsize=8.5)
+    axes[0].set_ylabel("planning success")
+    style.legend_above(canvas, axes[0], 4)
+    return canvas
 
 
 FEWEST = 10
@@ -567,8 +563,6 @@ def graph_values(scores: Mapping[str, Any]) -> dict[str, float]:
 
 def main(arguments: Iterable[str]) -> int:
     """Writes or checks tables and page; returns the exit status."""
-    from interverse.reports.plots import style
-
     words = list(arguments)
     if words[:1] == ["yardsticks"]:
         options = dict(pair.split("=", 1) for pair in words[3:])

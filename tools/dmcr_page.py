@@ -20,6 +20,7 @@ from interverse.benchmarks.dmcr.settings import AGENTS, TASKS
 from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
 from interverse.metrics import bootstrap
 from interverse.reports.attribution import INTERVAL_METHOD, Attribution
+from interverse.reports.plots import style
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, TextTable
 
@@ -85,30 +86,25 @@ def cost_table(explained: Sequence[Mapping[str, Any]]) -> TextTable:
     )
 
 
+@style.styled
 def kept_figure(runs: Sequence[Mapping[str, Any]]) -> Any:
     """Returns a map of mean returns and their intervals: a row for a run, a column for a factor."""
-    from interverse.reports.plots import style
-
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(0.9 + 0.48 * len(runs))
-        panel = figure.subplots()
-        numbers = [_estimates(run) for run in runs]
-        means = [[number.value for number in row] for row in numbers]
-        panel.imshow(means, cmap="RdYlBu", vmin=0, vmax=1000, aspect="auto")
-        for row, column in np.ndindex(len(runs), len(FACTORS)):
-            number = numbers[row][column]
-            ink = "white" if not 150 < number.value < 850 else "black"
-            words = f"{number.value:.0f}\n[{number.low:.0f}, {number.high:.0f}]"
-            panel.text(column, row, words, ha="center", va="center", color=ink, size=7)
-        panel.set_xticks(range(len(FACTORS)), [name.replace("_", " ") for name in FACTORS])
-        panel.set_yticks(range(len(runs)), [_label(run) for run in runs])
-        panel.xaxis.tick_top()
-        panel.grid(visible=False)
-        panel.spines[:].set_visible(False)
-        return figure
-
-    return drawn()
+    figure = style.new_figure(0.9 + 0.48 * len(runs))
+    panel = figure.subplots()
+    numbers = [_estimates(run) for run in runs]
+    means = [[number.value for number in row] for row in numbers]
+    panel.imshow(means, cmap="RdYlBu", vmin=0, vmax=1000, aspect="auto")
+    for row, column in np.ndindex(len(runs), len(FACTORS)):
+        number = numbers[row][column]
+        ink = "white" if not 150 < number.value < 850 else "black"
+        words = f"{number.value:.0f}\n[{number.low:.0f}, {number.high:.0f}]"
+        panel.text(column, row, words, ha="center", va="center", color=ink, size=7)
+    panel.set_xticks(range(len(FACTORS)), [name.replace("_", " ") for name in FACTORS])
+    panel.set_yticks(range(len(runs)), [_label(run) for run in runs])
+    panel.xaxis.tick_top()
+    panel.grid(visible=False)
+    panel.spines[:].set_visible(False)
+    return figure
 
 
 def _label(run: Mapping[str, Any]) -> str:

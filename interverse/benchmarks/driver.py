@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from interverse.core.errors import missing_extra
 from interverse.fit.work import Clock, other_code
 from interverse.models.checkpoint import read_json
 from interverse.models.steps import check_device
@@ -21,6 +23,17 @@ def rows_on_disk(out: Path, name: str, seeds: Iterable[int]) -> list[dict[str, A
     """Returns the results of a row, of the seeds that have any."""
     paths = (row_file(out, name, seed) for seed in seeds)
     return [read_json(path) for path in paths if path.exists()]
+
+
+def write_figures(paper: str, say: Say, *given: Any) -> list[str]:
+    """Writes the figures of a paper and returns their names; without matplotlib there are none."""
+    try:
+        figures = importlib.import_module(f"interverse.benchmarks.{paper}.figures")
+    except ModuleNotFoundError:
+        say(f"no figures: {missing_extra('matplotlib', 'report')}")
+        return []
+    names: list[str] = figures.write_figures(*given, say)
+    return names
 
 
 def reproduce_tables(

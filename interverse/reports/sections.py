@@ -6,9 +6,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
-from interverse.core.errors import missing_extra
 from interverse.core.files.atomic import write_text
 
 Say = Callable[[str], None]
@@ -99,13 +97,3 @@ def _image(name: str) -> str:
 
 def _cells(values: Sequence[str], tag: str) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(v)}</{tag}>" for v in values) + "</tr>"
-
-
-def plot_style(say: Say) -> Any:
-    """Returns the module that figures are saved with; without matplotlib says so, returns None."""
-    try:
-        from interverse.reports.plots import style
-    except ImportError:
-        say(f"no figures: {missing_extra('matplotlib', 'report')}")
-        return None
-    return style

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from interverse.benchmarks.causalmbrl.figures import write_figures
 from interverse.benchmarks.causalmbrl.settings import (
     TABLES,
     VARIANTS,
@@ -24,7 +23,7 @@ from interverse.benchmarks.causalmbrl.settings import (
     world_name,
 )
 from interverse.benchmarks.comparison import reach, welch
-from interverse.benchmarks.driver import row_file
+from interverse.benchmarks.driver import row_file, write_figures
 from interverse.benchmarks.tidy import Number, Score, laid_out, pivot
 from interverse.fit.work import Record
 from interverse.models.checkpoint import read_json, write_json
@@ -324,7 +323,7 @@ _LEARNED_LEGEND = (
 
 def write_pages(settings: Settings, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
     """Writes summary.md, index.html and, if matplotlib is there, figures."""
-    figures = write_figures(settings.out, tables, say)
+    figures = write_figures("causalmbrl", say, settings.out, tables)
     # Tables of one world share their models: what these learned of the graph is shown once.
     every = {section[0]: section for content in tables for section in _sections(content)}
     sections = list(every.values())

@@ -14,7 +14,8 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.settings import FIGURES
-from interverse.reports.sections import Say, plot_style
+from interverse.reports.plots import style
+from interverse.reports.sections import Say
 
 _LEAST_SEEDS = 10  # below, a correlation says nothing
 _PANELS = (
@@ -79,9 +80,6 @@ def write_figures(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> l
     wanted = {f"figure-{n}": w for n, w in FIGURES.items() if worlds & set(w)}
     covered = {world for group in wanted.values() for world in group}
     wanted |= {f"figure-{w.replace('/', '-')}": (w,) for w in sorted(worlds - covered)}
-    style = plot_style(say)
-    if style is None:
-        return []
     names = []
     for name, group in wanted.items():
         found = points(tables, group)
@@ -91,10 +89,9 @@ def write_figures(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> l
     return names
 
 
+@style.styled
 def draw(found: Sequence[Point]) -> Any:
     """Returns the figure: a panel per pair of scores, a mark per model, smaller for more steps."""
-    from interverse.reports.plots import style
-
     # The model's colour, the marker of the loss (and world).
     words = [point.label.split(" ", 1) for point in found]
     models, kinds = (sorted({pair[i] for pair in words}) for i in (0, 1))
@@ -106,32 +103,28 @@ def draw(found: Sequence[Point]) -> Any:
         for model, kind in words
     ]
 
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(3.8)
-        axes = figure.subplots(1, len(_PANELS))
-        for panel, (x, y, x_title, y_title) in zip(axes, _PANELS, strict=True):
-            listed: set[str] = set()
-            for point, look in zip(found, looks, strict=True):
-                panel.scatter(
-                    getattr(point, x),
-                    getattr(point, y),
-                    s=70 / np.sqrt(point.steps),
-                    label=None if point.label in listed else point.label,
-                    **look,
-                )
-                listed.add(point.label)
-            each = [correlation(found, x, y, steps) for steps in (1, 5, 10)]
-            most = max(count for _, count in each)
-            told = f"{most} seeds: no correlation is given"
-            if not all(np.isnan(value) for value, _ in each):
-                values = ("-" if np.isnan(value) else f"{value:.2f}" for value, _ in each)
-                told = f"rank correlation {', '.join(values)} over {most} seeds"
-            panel.set_title(told, fontsize=8.5, fontweight="normal")
-            panel.set_xlabel(x_title)
-            panel.set_ylabel(y_title)
-        figure.supxlabel("one mark per seed; 1, 5, 10 steps from large to small", fontsize=8.5)
-        style.legend_above(figure, axes[0], len({point.label for point in found}))
-        return figure
-
-    return drawn()
+    figure = style.new_figure(3.8)
+    axes = figure.subplots(1, len(_PANELS))
+    for panel, (x, y, x_title, y_title) in zip(axes, _PANELS, strict=True):
+        listed: set[str] = set()
+        for point, look in zip(found, looks, strict=True):
+            panel.scatter(
+                getattr(point, x),
+                getattr(point, y),
+                s=70 / np.sqrt(point.steps),
+                label=None if point.label in listed else point.label,
+                **look,
+            )
+            listed.add(point.label)
+        each = [correlation(found, x, y, steps) for steps in (1, 5, 10)]
+        most = max(count for _, count in each)
+        told = f"{most} seeds: no correlation is given"
+        if not all(np.isnan(value) for value, _ in each):
+            values = ("-" if np.isnan(value) else f"{value:.2f}" for value, _ in each)
+            told = f"rank correlation {', '.join(values)} over {most} seeds"
+        panel.set_title(told, fontsize=8.5, fontweight="normal")
+        panel.set_xlabel(x_title)
+        panel.set_ylabel(y_title)
+    figure.supxlabel("one mark per seed; 1, 5, 10 steps from large to small", fontsize=8.5)
+    style.legend_above(figure, axes[0], len({point.label for point in found}))
+    return figure

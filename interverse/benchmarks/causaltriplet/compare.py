@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from interverse.benchmarks.causaltriplet.figures import write_figures
 from interverse.benchmarks.causaltriplet.settings import (
     TITLES,
     TripletSettings,
@@ -24,6 +23,7 @@ from interverse.benchmarks.causaltriplet.settings import (
     table_variants,
 )
 from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
+from interverse.benchmarks.driver import write_figures
 from interverse.benchmarks.tidy import Number, laid_out
 from interverse.models.checkpoint import read_json, write_json
 from interverse.models.pairs.selection import RULES
@@ -267,7 +267,7 @@ _CHOSEN_LEGEND = (
 
 def write_pages(settings: TripletSettings, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
     """Writes summary.md, index.html and, if matplotlib is there, figures."""
-    figures = write_figures(settings, tables, say)
+    figures = write_figures("causaltriplet", say, settings, tables)
     sections = [section for content in tables for section in _sections(content)]
     say(write_summary(settings.out, "Causal Triplet, made again", sections, figures))
 

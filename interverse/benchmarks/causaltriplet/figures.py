@@ -17,7 +17,8 @@ from interverse.benchmarks.causaltriplet.settings import (
 )
 from interverse.benchmarks.comparison import summary
 from interverse.core.files.zip_archive import read_npz
-from interverse.reports.sections import Say, plot_style
+from interverse.reports.plots import style
+from interverse.reports.sections import Say
 
 _SETS = (("test_id", "ID"), ("test_ood", "OOD"))
 
@@ -26,9 +27,6 @@ def write_figures(
     settings: TripletSettings, tables: Sequence[Mapping[str, Any]], say: Say
 ) -> list[str]:
     """Writes every figure that has something to show; returns their file names."""
-    style = plot_style(say)
-    if style is None:
-        return []
     drawn: dict[str, Any] = {}
     for content in tables:
         if content["cells"]:
@@ -46,47 +44,41 @@ def write_figures(
     return names
 
 
+@style.styled
 def table_bars(content: Mapping[str, Any]) -> Any:
     """Returns bars of a table: ours under two rules, and a mark where the paper's number is."""
-    from interverse.reports.plots import style
-
-    @style.styled
-    def drawn() -> Any:
-        groups = list(dict.fromkeys((c["shift"], c["split"]) for c in content["cells"]))
-        figure = style.new_figure(3.4)
-        axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
-        for panel, (shift, split) in zip(axes, groups, strict=True):
-            cells = [c for c in content["cells"] if (c["shift"], c["split"]) == (shift, split)]
-            place = np.arange(len(cells))
-            for number, rule in enumerate(("last", "best_each")):
-                ours = [cell["ours"][rule] for cell in cells]
-                panel.bar(
-                    place + 0.38 * (number - 0.5),
-                    [o["mean"] for o in ours],
-                    0.36,
-                    yerr=[o["deviation"] for o in ours],
-                    color=style.look(number).color,
-                    ecolor=style.SOFT,
-                    label=f"ours, {rule.replace('_', ' ')}",
-                )
-            theirs = [c["published"] for c in cells]
-            diamond = {"marker": "D", "color": "black", "zorder": 3, "s": 22}
-            panel.scatter(place, theirs, label="published", **diamond)
-            panel.axhline(1 / 7, color=style.SOFT, linestyle=":", linewidth=1)
-            panel.set_xticks(place, [c["method"] for c in cells], rotation=25, ha="right")
-            panel.set_title(f"{shift}, {split}" if len(groups) > 2 else split)
-            panel.set_ylim(0, 1)
-        axes[0].set_ylabel("accuracy (dotted: chance)")
-        style.legend_above(figure, axes[0], 3)
-        return figure
-
-    return drawn()
+    groups = list(dict.fromkeys((c["shift"], c["split"]) for c in content["cells"]))
+    figure = style.new_figure(3.4)
+    axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+    for panel, (shift, split) in zip(axes, groups, strict=True):
+        cells = [c for c in content["cells"] if (c["shift"], c["split"]) == (shift, split)]
+        place = np.arange(len(cells))
+        for number, rule in enumerate(("last", "best_each")):
+            ours = [cell["ours"][rule] for cell in cells]
+            panel.bar(
+                place + 0.38 * (number - 0.5),
+                [o["mean"] for o in ours],
+                0.36,
+                yerr=[o["deviation"] for o in ours],
+                color=style.look(number).color,
+                ecolor=style.SOFT,
+                label=f"ours, {rule.replace('_', ' ')}",
+            )
+        theirs = [c["published"] for c in cells]
+        diamond = {"marker": "D", "color": "black", "zorder": 3, "s": 22}
+        panel.scatter(place, theirs, label="published", **diamond)
+        panel.axhline(1 / 7, color=style.SOFT, linestyle=":", linewidth=1)
+        panel.set_xticks(place, [c["method"] for c in cells], rotation=25, ha="right")
+        panel.set_title(f"{shift}, {split}" if len(groups) > 2 else split)
+        panel.set_ylim(0, 1)
+    axes[0].set_ylabel("accuracy (dotted: chance)")
+    style.legend_above(figure, axes[0], 3)
+    return figure
 
 
+@style.styled
 def sweep_figure(settings: TripletSettings, number: int) -> Any:
     """Returns accuracy against a weight, ours and the logs'; None with fewer than two points."""
-    from interverse.reports.plots import style
-
     asked = settings.sizes().sweeps[number] if number in settings.figures else ()
     rows = {value: settings.records(sweep_variant(number, value)) for value in asked}
     rows = {value: found for value, found in rows.items() if found}
@@ -96,44 +88,40 @@ def sweep_figure(settings: TripletSettings, number: int) -> Any:
     # No log of Figure 6 was published.
     logs = found_in(f"fig{number}_log_max") if number != 6 else ()
 
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(3.8)
-        axes: Any = figure.subplots()
-        for index, (name, told) in enumerate(_SETS):
-            look = style.look(index)
-            for rule, line in (("last", "-"), ("best_each", "--")):
-                known = [summary(scores(found, rule, name)) for found in rows.values()]
-                means = np.array([row["mean"] for row in known])
-                spread = np.array([row["deviation"] for row in known])
-                label = f"{told}, {rule.replace('_', ' ')}"
-                shown = {"color": look.color, "marker": look.marker, "markersize": 4}
-                axes.plot(place, means, line, label=label, **shown)
-                if rule == "last":
-                    ends = means - spread, means + spread
-                    axes.fill_between(place, *ends, color=look.color, alpha=0.15, linewidth=0)
-            theirs = {_value(row["method"]): row.value for row in logs if row["split"] == told}
-            shared = [(p, theirs[v]) for p, v in zip(place, rows, strict=True) if v in theirs]
-            if shared:
-                label = f"{told}, published (best each)"
-                pairs = zip(*shared, strict=True)
-                axes.scatter(*pairs, marker="x", color=look.color, s=26, label=label)
-        held = [
-            [r["analysis"]["object"]["accuracy"] for r in found if "analysis" in r]
-            for found in rows.values()
-        ]
-        if number == 6 and all(held):
-            shown = {"color": style.look(2).color, "marker": "^", "markersize": 4}
-            label = "object told from action embedding"
-            axes.plot(place, [float(np.mean(one)) for one in held], ":", label=label, **shown)
-        axes.set_xticks(place, [f"{value:g}" for value in rows])
-        axes.set_xlabel(FIGURES[number])
-        axes.set_ylabel("accuracy")
-        axes.set_ylim(0, 1)
-        style.legend_above(figure, axes, 6)
-        return figure
-
-    return drawn()
+    figure = style.new_figure(3.8)
+    axes: Any = figure.subplots()
+    for index, (name, told) in enumerate(_SETS):
+        look = style.look(index)
+        for rule, line in (("last", "-"), ("best_each", "--")):
+            known = [summary(scores(found, rule, name)) for found in rows.values()]
+            means = np.array([row["mean"] for row in known])
+            spread = np.array([row["deviation"] for row in known])
+            label = f"{told}, {rule.replace('_', ' ')}"
+            shown = {"color": look.color, "marker": look.marker, "markersize": 4}
+            axes.plot(place, means, line, label=label, **shown)
+            if rule == "last":
+                ends = means - spread, means + spread
+                axes.fill_between(place, *ends, color=look.color, alpha=0.15, linewidth=0)
+        theirs = {_value(row["method"]): row.value for row in logs if row["split"] == told}
+        shared = [(p, theirs[v]) for p, v in zip(place, rows, strict=True) if v in theirs]
+        if shared:
+            label = f"{told}, published (best each)"
+            pairs = zip(*shared, strict=True)
+            axes.scatter(*pairs, marker="x", color=look.color, s=26, label=label)
+    held = [
+        [r["analysis"]["object"]["accuracy"] for r in found if "analysis" in r]
+        for found in rows.values()
+    ]
+    if number == 6 and all(held):
+        shown = {"color": style.look(2).color, "marker": "^", "markersize": 4}
+        label = "object told from action embedding"
+        axes.plot(place, [float(np.mean(one)) for one in held], ":", label=label, **shown)
+    axes.set_xticks(place, [f"{value:g}" for value in rows])
+    axes.set_xlabel(FIGURES[number])
+    axes.set_ylabel("accuracy")
+    axes.set_ylim(0, 1)
+    style.legend_above(figure, axes, 6)
+    return figure
 
 
 def _value(told: str) -> float:
@@ -141,10 +129,9 @@ def _value(told: str) -> float:
     return float(told.split("=")[1])
 
 
+@style.styled
 def change_figure(settings: TripletSettings) -> Any:
     """Returns Figure 8: a row per pair, a column per feature, dark where it changed."""
-    from interverse.reports.plots import style
-
     found = []
     for value in sorted({0.0, 0.1, *settings.sizes().sweeps[7]}):
         path = settings.out / "rows" / f"{sweep_variant(7, value).name}.change.npz"
@@ -154,64 +141,55 @@ def change_figure(settings: TripletSettings) -> Any:
     if not found:
         return None
 
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(3.6, max(4.0, 2.2 * len(found) + 1.6))
-        axes = figure.subplots(1, len(found), squeeze=False)[0]
-        for panel, (value, change, groups) in zip(axes, found, strict=True):
-            top = np.quantile(change, 0.98) or 1.0
-            shown = {"cmap": "magma", "vmin": 0, "vmax": 1, "interpolation": "nearest"}
-            panel.imshow(change / top, aspect="auto", **shown)
-            names = list(dict.fromkeys(groups))
-            starts = [groups.index(name) for name in names]
-            for start in starts[1:]:
-                panel.axhline(start - 0.5, color="white", linewidth=0.8)
-            for block in range(1, len(names)):
-                panel.axvline(
-                    block * (change.shape[1] // len(names)) - 0.5, color="white", linewidth=0.4
-                )
-            middles = [s + groups.count(n) / 2 for s, n in zip(starts, names, strict=True)]
-            first = panel is axes[0]
-            panel.set_yticks(middles, names if first else [""] * len(names))
-            panel.set_xticks([])
-            panel.grid(visible=False)
-            panel.set_title(f"weight {value:g}", fontsize=9)
-        figure.supxlabel("feature; blocks between the lines", fontsize=9)
-        return figure
-
-    return drawn()
+    figure = style.new_figure(3.6, max(4.0, 2.2 * len(found) + 1.6))
+    axes = figure.subplots(1, len(found), squeeze=False)[0]
+    for panel, (value, change, groups) in zip(axes, found, strict=True):
+        top = np.quantile(change, 0.98) or 1.0
+        shown = {"cmap": "magma", "vmin": 0, "vmax": 1, "interpolation": "nearest"}
+        panel.imshow(change / top, aspect="auto", **shown)
+        names = list(dict.fromkeys(groups))
+        starts = [groups.index(name) for name in names]
+        for start in starts[1:]:
+            panel.axhline(start - 0.5, color="white", linewidth=0.8)
+        for block in range(1, len(names)):
+            panel.axvline(
+                block * (change.shape[1] // len(names)) - 0.5, color="white", linewidth=0.4
+            )
+        middles = [s + groups.count(n) / 2 for s, n in zip(starts, names, strict=True)]
+        first = panel is axes[0]
+        panel.set_yticks(middles, names if first else [""] * len(names))
+        panel.set_xticks([])
+        panel.grid(visible=False)
+        panel.set_title(f"weight {value:g}", fontsize=9)
+    figure.supxlabel("feature; blocks between the lines", fontsize=9)
+    return figure
 
 
+@style.styled
 def seed_figure(settings: TripletSettings) -> Any:
     """Returns Figure 13: ID and OOD accuracy of the group models, seed by seed."""
-    from interverse.reports.plots import style
-
     ours = {name: settings.records(variant) for name, variant in seed_variants().items()}
     ours = {name: found for name, found in ours.items() if found}
     if len(ours) < 2 or 13 not in settings.figures:
         return None
 
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(3.6)
-        axes = figure.subplots(1, 2)
-        for index, (name, found) in enumerate(ours.items()):
-            look = style.look(index)
-            for panel, (key, told) in zip(axes, _SETS, strict=True):
-                mine = scores(found, "best_each", key)
-                shown = {"marker": look.marker, "color": look.color, "label": name}
-                panel.plot([int(s) for s in mine], list(mine.values()), **shown)
-                theirs = {
-                    int(_value(row["setting"])): row.value
-                    for row in found_in("fig13_log_max")
-                    if (row["method"], row["split"]) == (f"{name} frozen", told)
-                }
-                panel.plot(list(theirs), list(theirs.values()), ":", color=look.color, alpha=0.6)
-                panel.set_title(f"{told} (dotted: published)")
-                panel.set_xlabel("seed")
-                panel.set_xticks(range(1, 11))
-        axes[0].set_ylabel("accuracy, best epoch of each set")
-        style.legend_above(figure, axes[0], len(ours))
-        return figure
-
-    return drawn()
+    figure = style.new_figure(3.6)
+    axes = figure.subplots(1, 2)
+    for index, (name, found) in enumerate(ours.items()):
+        look = style.look(index)
+        for panel, (key, told) in zip(axes, _SETS, strict=True):
+            mine = scores(found, "best_each", key)
+            shown = {"marker": look.marker, "color": look.color, "label": name}
+            panel.plot([int(s) for s in mine], list(mine.values()), **shown)
+            theirs = {
+                int(_value(row["setting"])): row.value
+                for row in found_in("fig13_log_max")
+                if (row["method"], row["split"]) == (f"{name} frozen", told)
+            }
+            panel.plot(list(theirs), list(theirs.values()), ":", color=look.color, alpha=0.6)
+            panel.set_title(f"{told} (dotted: published)")
+            panel.set_xlabel("seed")
+            panel.set_xticks(range(1, 11))
+    axes[0].set_ylabel("accuracy, best epoch of each set")
+    style.legend_above(figure, axes[0], len(ours))
+    return figure

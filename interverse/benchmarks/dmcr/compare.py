@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.agents.pixel.config import SCHEDULES
-from interverse.benchmarks.dmcr.figures import AUGMENTED, SHEETS, TRAJECTORY, write_figures
 from interverse.benchmarks.dmcr.settings import (
+    AUGMENTED,
     CONDITIONS,
+    SHEETS,
     TASKS,
     TITLES,
+    TRAJECTORY,
     DmcrVariant,
     RemasteredSettings,
     all_rows,
@@ -24,6 +26,7 @@ from interverse.benchmarks.dmcr.settings import (
     printed,
     table_variant,
 )
+from interverse.benchmarks.driver import write_figures
 from interverse.benchmarks.tidy import laid_out
 from interverse.metrics.bootstrap import Interval
 from interverse.metrics.generalisation import generalisation_error_of_runs
@@ -159,7 +162,7 @@ def write_pages(
     settings: RemasteredSettings, tables: Sequence[Mapping[str, Any]], say: Say
 ) -> None:
     """Writes summary.md, index.html and, if matplotlib is there, figures."""
-    figures = write_figures(settings, say)
+    figures = write_figures("dmcr", say, settings)
     given = settings.textures
     pictures = _PICTURES if given is None else _OWN_PICTURES.format(given.name)
     sections = [section for content in tables for section in _sections(content, pictures)]

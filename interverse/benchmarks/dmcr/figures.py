@@ -19,8 +19,11 @@ from torch.nn import functional
 
 from interverse.agents.pixel.augment import augmentation
 from interverse.benchmarks.dmcr.settings import (
+    AUGMENTED,
+    SHEETS,
     SWEPT,
     TASKS,
+    TRAJECTORY,
     DmcrVariant,
     RemasteredSettings,
     look_parts,
@@ -31,7 +34,8 @@ from interverse.benchmarks.dmcr.settings import (
 from interverse.envs import make
 from interverse.envs.remastered import LOOKS, task_id
 from interverse.protocols.remastered import REMASTERED
-from interverse.reports.sections import Say, plot_style
+from interverse.reports.plots import style
+from interverse.reports.sections import Say
 from interverse.rollouts.exported import PixelPolicy
 
 Frames = NDArray[np.uint8]  # (N, size, size, 3), or stacked as agents see them
@@ -40,16 +44,6 @@ _SWEPT = {5: "beta", 6: "lambda", 7: "augmentation"}
 _MOST_LABELS = 12
 _AT_ONCE = 64  # pictures: the first maps of more would fill the memory
 START = 0  # the dynamics seed of the state that is shown; the paper does not say which it took
-SHEETS = {
-    1: "walker/walk",
-    10: "cartpole/swingup",
-    11: "walker/walk",
-    12: "reacher/easy",
-    13: "finger/spin",
-}
-"""The figures that show one state in many looks, and the task their captions name."""
-TRAJECTORY = "hopper/hop"  # Figure 9: six moments of one trajectory, in four looks
-AUGMENTED = "walker/walk"  # Figure 8: one picture under alterations and augmentations
 _EVERY = 10  # decisions between its moments
 _SETTLING = {"ball_in_cup/catch": 10}  # decisions, until the string is taut
 _SHEET = {"smoke": (3, 48), "reduced": (20, 84), "full": (20, 84)}  # looks, pixels
@@ -65,9 +59,6 @@ _FLOOR = next(p for p in REMASTERED if p.name == "floor")
 
 def write_figures(settings: RemasteredSettings, say: Say) -> list[str]:
     """Writes every figure that was asked for and has something to show; returns their names."""
-    style = plot_style(say)
-    if style is None:
-        return []
     names = []
     for number in sorted(set(settings.figures)):
         figure = _figure(settings, number)
@@ -123,53 +114,44 @@ def augmentation_sheet(settings: RemasteredSettings) -> Any:
     return _rows_of_pictures(rows, 0.75)
 
 
+@style.styled
 def _rows_of_pictures(shown: Mapping[str, Any], height: float) -> Any:
-    from interverse.reports.plots import style
 
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(height * len(shown))
-        panels = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
-        for panel, (name, picture) in zip(panels, shown.items(), strict=True):
-            panel.imshow(picture, interpolation="nearest")
-            panel.set_ylabel(name.replace("_", " "), rotation=0, ha="right", va="center")
-            panel.spines[:].set_visible(False)
-            _bare(panel)
-        return figure
-
-    return drawn()
+    figure = style.new_figure(height * len(shown))
+    panels = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
+    for panel, (name, picture) in zip(panels, shown.items(), strict=True):
+        panel.imshow(picture, interpolation="nearest")
+        panel.set_ylabel(name.replace("_", " "), rotation=0, ha="right", va="center")
+        panel.spines[:].set_visible(False)
+        _bare(panel)
+    return figure
 
 
+@style.styled
 def spread_figure(settings: RemasteredSettings) -> Any:
     """Returns Figure 3: the spread of each encoder output over floors, sorted, mean over runs."""
-    from interverse.reports.plots import style
-
     spreads = {v: s for v in shown_variants(3, settings.sizes()) if len(s := _spreads(settings, v))}
     if not spreads:
         return None
 
-    @style.styled
-    def drawn() -> Any:
-        tasks = list(dict.fromkeys(variant.task for variant in spreads))
-        figure = style.new_figure(3.4)
-        panels = figure.subplots(1, len(tasks), squeeze=False)[0]
-        for panel, task in zip(panels, tasks, strict=True):
-            mine = {v.method: s for v, s in spreads.items() if v.task == task}
-            for index, (method, found) in enumerate(mine.items()):
-                look, mean = style.look(index), found.mean(axis=0)
-                place = np.arange(1, len(mean) + 1)
-                panel.plot(place, mean, look.line, color=look.color, label=method)
-                if len(found) > 1:
-                    panel.fill_between(
-                        place, found.min(0), found.max(0), color=look.color, alpha=0.15, lw=0
-                    )
-            panel.set_title(task)
-            panel.set_xlabel("encoder output, in ascending order")
-            panel.legend()
-        panels[0].set_ylabel("standard deviation over floors")
-        return figure
-
-    return drawn()
+    tasks = list(dict.fromkeys(variant.task for variant in spreads))
+    figure = style.new_figure(3.4)
+    panels = figure.subplots(1, len(tasks), squeeze=False)[0]
+    for panel, task in zip(panels, tasks, strict=True):
+        mine = {v.method: s for v, s in spreads.items() if v.task == task}
+        for index, (method, found) in enumerate(mine.items()):
+            look, mean = style.look(index), found.mean(axis=0)
+            place = np.arange(1, len(mean) + 1)
+            panel.plot(place, mean, look.line, color=look.color, label=method)
+            if len(found) > 1:
+                panel.fill_between(
+                    place, found.min(0), found.max(0), color=look.color, alpha=0.15, lw=0
+                )
+        panel.set_title(task)
+        panel.set_xlabel("encoder output, in ascending order")
+        panel.legend()
+    panels[0].set_ylabel("standard deviation over floors")
+    return figure
 
 
 def _spreads(settings: RemasteredSettings, variant: DmcrVariant) -> Any:
@@ -187,10 +169,9 @@ def _on_floors(policy: PixelPolicy, variant: DmcrVariant, looks: Sequence[int]) 
     return looks_of_a_state(TASKS[variant.task], looks, options)
 
 
+@style.styled
 def attention_figure(settings: RemasteredSettings) -> Any:
     """Returns Figure 4: a state in the look trained in and on another floor, with attention."""
-    from interverse.reports.plots import style
-
     rows = []
     for variant in shown_variants(4, settings.sizes()):
         for policy in _policies(settings, variant)[:1]:
@@ -200,23 +181,19 @@ def attention_figure(settings: RemasteredSettings) -> Any:
     if not rows:
         return None
 
-    @style.styled
-    def drawn() -> Any:
-        figure = style.new_figure(2.4 * len(rows))
-        panels = figure.subplots(len(rows), 4, squeeze=False)
-        for line, (variant, frames, maps) in zip(panels, rows, strict=True):
-            for k, told in enumerate(("look trained in", "another floor")):
-                line[2 * k].imshow(frames[k])
-                line[2 * k + 1].imshow(frames[k].mean(-1), cmap="gray", vmin=0, vmax=255)
-                line[2 * k + 1].imshow(maps[k], cmap="inferno", alpha=0.65, vmin=0, vmax=1)
-                line[2 * k].set_title(told)
-                line[2 * k + 1].set_title("attention")
-            line[0].set_ylabel(f"{variant.task}\n{variant.method}")
-            for panel in line:
-                _bare(panel)
-        return figure
-
-    return drawn()
+    figure = style.new_figure(2.4 * len(rows))
+    panels = figure.subplots(len(rows), 4, squeeze=False)
+    for line, (variant, frames, maps) in zip(panels, rows, strict=True):
+        for k, told in enumerate(("look trained in", "another floor")):
+            line[2 * k].imshow(frames[k])
+            line[2 * k + 1].imshow(frames[k].mean(-1), cmap="gray", vmin=0, vmax=255)
+            line[2 * k + 1].imshow(maps[k], cmap="inferno", alpha=0.65, vmin=0, vmax=1)
+            line[2 * k].set_title(told)
+            line[2 * k + 1].set_title("attention")
+        line[0].set_ylabel(f"{variant.task}\n{variant.method}")
+        for panel in line:
+            _bare(panel)
+    return figure
 
 
 def _policies(settings: RemasteredSettings, variant: DmcrVariant) -> list[PixelPolicy]:
@@ -320,35 +297,31 @@ def _runs(settings: RemasteredSettings, variant: DmcrVariant) -> list[Any]:
     return [r["evaluations"] for r in settings.records(variant) if "evaluations" in r]
 
 
+@style.styled
 def drawn_curves(panels: Mapping[str, Lines]) -> Any:
     """Returns panels of mean curves, or None if there is none."""
     if not panels:
         return None
-    from interverse.reports.plots import style
 
-    @style.styled
-    def drawn() -> Any:
-        columns = min(3, len(panels))
-        rows = -(-len(panels) // columns)
-        figure = style.new_figure(3.2 * rows)
-        places = figure.subplots(rows, columns, squeeze=False)
-        for place, (title, lines) in zip(places.flat, panels.items(), strict=False):
-            for index, (label, runs) in enumerate(lines.items()):
-                look = style.look(index)
-                steps, means = mean_curve(runs)
-                shown = {"color": look.color, "marker": look.marker, "label": label}
-                place.plot(steps, means, look.line, markersize=3, **shown)
-            place.set_title(title)
-            place.set_xlabel("decisions")
-            if len(lines) <= _MOST_LABELS:
-                place.legend(fontsize=7)
-        for place in list(places.flat)[len(panels) :]:
-            place.set_visible(False)
-        for row in places:
-            row[0].set_ylabel("return in the look trained in")
-        return figure
-
-    return drawn()
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = style.new_figure(3.2 * rows)
+    places = figure.subplots(rows, columns, squeeze=False)
+    for place, (title, lines) in zip(places.flat, panels.items(), strict=False):
+        for index, (label, runs) in enumerate(lines.items()):
+            look = style.look(index)
+            steps, means = mean_curve(runs)
+            shown = {"color": look.color, "marker": look.marker, "label": label}
+            place.plot(steps, means, look.line, markersize=3, **shown)
+        place.set_title(title)
+        place.set_xlabel("decisions")
+        if len(lines) <= _MOST_LABELS:
+            place.legend(fontsize=7)
+    for place in list(places.flat)[len(panels) :]:
+        place.set_visible(False)
+    for row in places:
+        row[0].set_ylabel("return in the look trained in")
+    return figure
 
 
 def mean_curve(runs: Iterable[Sequence[Mapping[str, Any]]]) -> tuple[list[int], Any]:

@@ -185,6 +185,16 @@ BUDGETS: Mapping[str, DmcrBudget] = MappingProxyType(
 # -------------------------------------------------------------------------------- what is trained
 
 FIGURES = tuple(range(1, 14))
+SHEETS = {
+    1: "walker/walk",
+    10: "cartpole/swingup",
+    11: "walker/walk",
+    12: "reacher/easy",
+    13: "finger/spin",
+}
+"""The figures that show one state in many looks, and the task their captions name."""
+TRAJECTORY = "hopper/hop"  # Figure 9: six moments of one trajectory, in four looks
+AUGMENTED = "walker/walk"  # Figure 8: one picture under alterations and augmentations
 Hyper = tuple[tuple[str, float | str], ...]  # other hyper-parameters than the preset's
 LOOK_AGENTS = ("SAC+AE", "CURL", "SAC+AUG", "DrQ")
 """Figure 2's agents; the first three are the tables'."""
