@@ -15,46 +15,47 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, final, get_args
+from typing import Annotated, Any, Literal, NamedTuple, final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.files.json_text import plain
 from interverse.core.rng import check_seed, generator
 from interverse.core.run import Display, Run
-from interverse.core.type_checks import blames_fields
+from interverse.core.type_checks import blames_fields, named, validated, whole
 from interverse.models.learner import Learner
 from interverse.models.steps import Precision, autocast, matmul_precision, under
 
-_MOST = 10**9  # epochs, samples
 _PHASE = 10  # batches in a row that train a learned graph's networks, then its edges, and so on
 _EAGER_STEPS = 3  # real updates run before a graph is recorded: libraries choose kernels in them
 
 State = dict[str, Tensor]
+Count = Annotated[int, whole(10**9)]
 
 
 @blames_fields
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class Fit:
     """How to train."""
 
-    epochs: int = 100
+    epochs: Count = 100
     """Per stage."""
-    pretrain_epochs: int | None = None
+    pretrain_epochs: Count | None = None
     """nll: epochs of its first stage, by far the dearest, if not as many."""
-    batch_size: int = 512
+    batch_size: Count = 512
     learning_rate: float = 5e-4
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[Annotated[int, named("seed", check_seed)], ...] = (0,)
     """One model per seed. A seed decides weights, noise and the order of the samples."""
-    order_seed: int | None = None
+    order_seed: Annotated[int, named("seed", check_seed)] | None = None
     """None: each seed visits the samples in an order of its own. A number: all seeds share the
     order that it gives."""
-    episodes_per_batch: int = 5
+    episodes_per_batch: Count = 5
     """Recurrent models train on whole episodes after pretraining."""
     validation_order: Literal["file", "shuffled"] = "file"
     """In file order, a validation batch holds few episodes and its negatives are hard: the
@@ -75,7 +76,7 @@ class Fit:
     bf16, where one seed fills it."""
     out: Path | None = None
     """Folder for progress and results; without it nothing is written and nothing resumed."""
-    checkpoint_every: int = 1
+    checkpoint_every: Count = 1
     """Epochs between progress records."""
     progress: bool = False
     """Shows a bar on the terminal."""
@@ -83,20 +84,8 @@ class Fit:
     """Writes curves under `out`."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "pretrain_epochs", "batch_size", "episodes_per_batch"):
-            if getattr(self, name) is not None:
-                check_whole(getattr(self, name), name, _MOST)
-        check_whole(self.checkpoint_every, "checkpoint_every", _MOST)
         if not self.learning_rate > 0:
             raise InvalidValueError(explain(f"learning_rate must be > 0, got {self.learning_rate}"))
-        for seed in (*self.seeds, 0 if self.order_seed is None else self.order_seed):
-            check_seed(seed)
-        for name, words in (
-            ("precision", get_args(Precision)),
-            ("at_once", ("auto", "always", "never")),
-            ("validation_order", ("file", "shuffled")),
-        ):
-            check_name(name, getattr(self, name), words)
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise InvalidValueError(explain(f"seeds must be distinct, at least one: {self.seeds}"))
         if self.tensorboard and self.out is None:
@@ -111,19 +100,10 @@ class Fit:
 
     def decides(self) -> dict[str, Any]:
         """Returns the fields that decide the result, for comparison with a saved run."""
-        names = (
-            "epochs",
-            "batch_size",
-            "learning_rate",
-            "order_seed",
-            "episodes_per_batch",
-            "validation_order",
-            "finetune",
-            "sample_latents",
-            "precision",
-        )
-        own = {} if self.pretrain_epochs is None else {"pretrain_epochs": self.pretrain_epochs}
-        return {name: getattr(self, name) for name in names} | own
+        names = ["epochs", "batch_size", "learning_rate", "order_seed", "episodes_per_batch"]
+        names += ["validation_order", "finetune", "sample_latents", "precision"]
+        names += [] if self.pretrain_epochs is None else ["pretrain_epochs"]
+        return {name: getattr(self, name) for name in names}
 
 
 class Draw(NamedTuple):

@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
 
 import torch
 from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.registry import Entry
-from interverse.core.type_checks import blames_fields
+from interverse.core.type_checks import blames_fields, named, one_of, validated
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PictureEncoder, Size
 from interverse.models.layers import full_precision
 from interverse.models.losses import Reduce
@@ -24,7 +24,6 @@ from interverse.models.table import ModelEntry, entry
 from interverse.models.transitions import ActionInput
 
 Loss = Literal["nll", "contrastive", "jepa"]
-LOSSES: tuple[Loss, ...] = ("contrastive", "jepa", "nll")
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -49,6 +48,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 @blames_fields
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class WorldModelConfig:
     """Everything that decides a world model's shape and loss.
 
@@ -65,7 +65,7 @@ class WorldModelConfig:
     """contrastive and jepa need no decoder; nll trains in three stages and can draw what it
     predicts. jepa predicts the next encoding while variance and covariance terms keep encodings
     from collapsing (VICReg), so it needs no negatives."""
-    encoder: Size = "medium"
+    encoder: Annotated[Size, named("encoder size", one_of(MAP_EDGE))] = "medium"
     embedding: int = 32
     """Numbers per object."""
     hidden: int = 512
@@ -94,18 +94,12 @@ class WorldModelConfig:
 
     def __post_init__(self) -> None:
         entry(self.model)  # raises for an unknown one
-        check_name("loss", self.loss, LOSSES)
-        check_name("encoder size", self.encoder, MAP_EDGE)
         sizes = ("objects", "actions_per_object", "embedding", "hidden", "encoder_channels")
         for name in (*sizes, "decoder_width", "width", "num_graphs"):
             if getattr(self, name) < 1:
                 raise InvalidValueError(
                     explain(f"{name} must be at least 1, got {getattr(self, name)}")
                 )
-        self._refuse_unused()
-
-    def _refuse_unused(self) -> None:
-        """Raises for a choice that this model would ignore."""
         if self.loss not in self.entry.losses:
             allowed = ", ".join(self.entry.losses)
             raise InvalidValueError(

@@ -6,7 +6,7 @@ so that no named data set shares an episode with them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, final
@@ -380,21 +380,13 @@ class GridBench:
             return [said[moved], ~said[kept]]
 
         pictures = world.scenes.images(after)
-        found = both(says(reader, reader.after(shown.scenes, shown.actions)))
-        nothing = both(np.zeros_like(moved))
-        out = {
-            **balanced(found),
-            "missed": share(~found[0]),
-            "spurious": share(~found[1]),
-            "nothing_predicted": balanced(nothing)["value"],
-            "do_nothing": balanced(nothing)["value"],
-            "chance": 50.0,
-            "true_world": balanced(both(says(reader, reader.now(pictures))))["value"],
-        }
+        found = says(reader, reader.after(shown.scenes, shown.actions))
+        fresh = None
         if untrained is not None:
-            chances = untrained.after(shown.scenes, shown.actions)
-            out["untrained"] = balanced(both(says(untrained, chances)))["value"]
-        return out
+            fresh = says(untrained, untrained.after(shown.scenes, shown.actions))
+        out = _told_apart(both, found, says(reader, reader.now(pictures)), fresh)
+        missed, spurious = (share(~part) for part in both(found))
+        return {**out, "missed": missed, "spurious": spurious}
 
     def _graph(self, reader: Reader, untrained: Reader | None) -> Score:
         """Returns how well the model tells pairs that act on each other from those that do not."""
@@ -420,29 +412,33 @@ class GridBench:
         every = (trials.scenes, pushed, ends)
         frames = [world.scenes.images(states)[rows] for states in every]
 
+        def nearer(one: OutsideModel, told: Tensor) -> NDArray[np.bool_]:
+            still, ahead = (one.flat(part) for part in frames[:2])
+            return (latent_distance(told, ahead) > latent_distance(told, still)).numpy()
+
         def says(one: OutsideModel) -> NDArray[np.bool_]:
             latents = one.encode(frames[0])
-            return _nearer(one, one.last(latents, trials.actions[rows][:, None]), frames)
+            return nearer(one, one.last(latents, trials.actions[rows][:, None]))
 
         def both(said: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
             return [said[acts], ~said[~acts]]
 
+        def rates(said: NDArray[np.bool_]) -> list[list[float | None]]:
+            """Entry [i][j]: the share of the trials in which block j pushes block i."""
+            pairs = [[said[(to == i) & (by == j)] for j in range(n)] for i in range(n)]
+            return [[rounded(float(s.mean())) if s.size else None for s in row] for row in pairs]
+
         said = says(model)
-        rates, truth = _by_pair(said, to, by, n), _by_pair(acts, to, by, n)
-        nothing = both(np.zeros_like(said))
-        out = {
-            **balanced(both(said)),
-            "push_rate": rates,
-            "true_push_rate": truth,
-            "average_precision": _precision(grid.graph, rates),
-            "nothing_predicted": balanced(nothing)["value"],
-            "do_nothing": balanced(nothing)["value"],
-            "chance": 50.0,
-            "true_world": balanced(both(_nearer(model, model.flat(frames[2]), frames)))["value"],
+        true = nearer(model, model.flat(frames[2]))
+        fresh = None if untrained is None else says(untrained)
+        known = np.array(rates(said), dtype=float)
+        precision = edge_scores(grid.graph, np.nan_to_num(known)).average_precision
+        return {
+            **_told_apart(both, said, true, fresh),
+            "push_rate": rates(said),
+            "true_push_rate": rates(acts),
+            "average_precision": rounded(precision),
         }
-        if untrained is not None:
-            out["untrained"] = balanced(both(says(untrained)))["value"]
-        return out
 
     def _edges(self, reader: Reader, untrained: Reader | None) -> Score:
         """Returns which objects hang on which, by interventions in twin scenes."""
@@ -456,20 +452,15 @@ class GridBench:
 
         found = effects(reader, grid.images, floor=_FLOOR).direct
         truth = effects(world, grid.states).direct
-        out = {
-            **balanced(both(found)),
+        fresh = None
+        if untrained is not None:
+            fresh = effects(untrained, grid.images, floor=_FLOOR).direct
+        return {
+            **_told_apart(both, found, truth, fresh),
             "effects": np.round(found, 4).tolist(),
             "true_effects": np.round(truth, 4).tolist(),
             "average_precision": rounded(edge_scores(graph, found).average_precision),
-            "nothing_predicted": balanced(both(np.zeros_like(found)))["value"],
-            "do_nothing": balanced(both(np.zeros_like(found)))["value"],
-            "chance": 50.0,
-            "true_world": balanced(both(truth))["value"],
         }
-        if untrained is not None:
-            fresh = effects(untrained, grid.images, floor=_FLOOR).direct
-            out["untrained"] = balanced(both(fresh))["value"]
-        return out
 
     def _counterfactual(self, reader: Reader, untrained: Reader | None) -> Score:
         """Returns CF-H@1: the true outcome of the altered scene among all outcomes and scenes."""
@@ -627,27 +618,23 @@ def _pushed(
     return np.where(possible[:, None], out, states), possible
 
 
-def _nearer(
-    model: OutsideModel, predicted: Tensor, frames: list[NDArray[np.uint8]]
-) -> NDArray[np.bool_]:
-    """Returns whether predictions are nearer to the second frames than to the first."""
-    still, ahead = (model.flat(part) for part in frames[:2])
-    return (latent_distance(predicted, ahead) > latent_distance(predicted, still)).numpy()
+def _told_apart(
+    both: Callable[[Any], list[NDArray[np.bool_]]], said: Any, true: Any, fresh: Any
+) -> Score:
+    """Returns how well what is there is told from what is not, beside the yardsticks.
 
-
-def _by_pair(
-    said: NDArray[np.bool_], to: NDArray[np.int64], by: NDArray[np.int64], n: int
-) -> list[list[float | None]]:
-    """Returns (n, n) shares: entry [i][j] of the trials in which block j pushes block i."""
-    return [
-        [
-            rounded(float(said[rows].mean())) if (rows := (to == i) & (by == j)).any() else None
-            for j in range(n)
-        ]
-        for i in range(n)
-    ]
-
-
-def _precision(graph: NDArray[np.int64], rates: list[list[float | None]]) -> float:
-    known = np.array([[0.0 if one is None else one for one in row] for row in rates])
-    return rounded(edge_scores(graph, known).average_precision)
+    Args:
+        both: what is said to hits where something is, and where nothing is.
+        said: what the model says.
+        true: what is read where predictions are perfect.
+        fresh: what an untrained copy says, if there is one.
+    """
+    nothing = balanced(both(np.zeros_like(said)))["value"]
+    out = {
+        **balanced(both(said)),
+        "nothing_predicted": nothing,
+        "do_nothing": nothing,
+        "chance": 50.0,
+        "true_world": balanced(both(true))["value"],
+    }
+    return out if fresh is None else {**out, "untrained": balanced(both(fresh))["value"]}
