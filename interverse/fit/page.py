@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from interverse.fit.materials import Materials
 from interverse.fit.work import other_code
@@ -54,7 +53,19 @@ def write_fit_page(
     first = seeds[0]
     title = f"World model of {first['world']}: {first['model']}, {first['loss']}"
     pictures: Section = ("Predictions", [_PICTURES], [[""]])
-    about = ("What was fitted", _remarks(seeds), _about(first))
+    head = ["stage", "transitions", "epochs", "best epoch", "its validation loss", "time"]
+    rows = [
+        [
+            stage,
+            f"{first['sizes']['train']} x 100",
+            str(training["epochs"]),
+            str(training["best_epoch"]),
+            f"{training['best_valid']:.4g}",
+            f"{training['seconds']:.0f} s",
+        ]
+        for stage, training in first["training"].items()
+    ]
+    about = ("What was fitted", _remarks(seeds), [head, *rows])
     write_scores_page(out, title, seeds, about=about, more=((pictures, "predictions.png"),))
 
 
@@ -77,7 +88,8 @@ def write_scores_page(
     """
     from interverse.reports.plots import style
 
-    first: Section = about or ("What was fitted", _remarks(seeds), [["epochs"], [_epochs(seeds)]])
+    epochs = [["epochs"], [str(len(seeds[0].get("history", [])))]]
+    first: Section = about or ("What was fitted", _remarks(seeds), epochs)
     sections: list[tuple[Section, str]] = [
         (first, "curves.svg"),
         (("Scores", list(_SCORES), _scores_grid(seeds)), "scores.svg"),
@@ -91,51 +103,23 @@ def write_scores_page(
 
 def _remarks(seeds: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns the main scores, who made them, and which seeds other code scored than runs now."""
+    each = [record["scores"]["model"] for record in seeds]
+    told = []
+    for steps in ("1", "5"):  # beside what an answer without any knowledge gets
+        own = [one["planning"].get("latent_closed", {}).get(steps, {}) for one in each]
+        if own[0].get("success") is not None:
+            success = _spread([one["success"] for one in own], 2)
+            told.append(f"planning {steps} {success} (nothing done {own[0]['do_nothing']:.2f})")
+    if each[0]["in_scene"]["value"] is not None:
+        hits = _spread([one["in_scene"]["value"] for one in each], 1)
+        told.append(f"in-scene H@1 {hits} (chance {each[0]['in_scene']['chance']:.1f})")
     run = seeds[0]["runs"][-1]
     made = (
         f"Seeds: {len(seeds)}. Made by: {run['command']}; commit {run['commit'][:12]}, source"
         f" {run['source']}, torch {seeds[0]['made_by'].get('torch', '?')}, on {run['device']}."
     )
     kept = other_code({f"seed-{record['seed']}.json": record for record in seeds})
-    return [*_in_short(seeds), made, *kept]
-
-
-def _in_short(seeds: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the main scores, each beside what an answer without any knowledge gets."""
-    each = [record["scores"]["model"] for record in seeds]
-    told = []
-    if "latent_closed" in each[0]["planning"]:
-        for steps in ("1", "5"):
-            own = [one["planning"]["latent_closed"].get(steps, {}) for one in each]
-            if own[0].get("success") is not None:
-                told.append(
-                    f"planning {steps} {_spread([one['success'] for one in own], 2)}"
-                    f" (nothing done {own[0]['do_nothing']:.2f})"
-                )
-    if each[0]["in_scene"]["value"] is not None:
-        hits = [one["in_scene"]["value"] for one in each]
-        told.append(f"in-scene H@1 {_spread(hits, 1)} (chance {each[0]['in_scene']['chance']:.1f})")
-    return [f"In short: {'; '.join(told)}."] if told else []
-
-
-def _epochs(seeds: Sequence[Mapping[str, Any]]) -> str:
-    return str(len(seeds[0].get("history", [])))
-
-
-def _about(record: Mapping[str, Any]) -> Grid:
-    sizes, rows = record["sizes"], []
-    for stage, training in record["training"].items():
-        rows.append(
-            [
-                stage,
-                f"{sizes['train']} x 100",
-                str(training["epochs"]),
-                str(training["best_epoch"]),
-                f"{training['best_valid']:.4g}",
-                f"{training['seconds']:.0f} s",
-            ]
-        )
-    return [["stage", "transitions", "epochs", "best epoch", "its validation loss", "time"], *rows]
+    return [*([f"In short: {'; '.join(told)}."] if told else []), made, *kept]
 
 
 def _scores_grid(seeds: Sequence[Mapping[str, Any]]) -> Grid:
@@ -150,14 +134,10 @@ def _scores_grid(seeds: Sequence[Mapping[str, Any]]) -> Grid:
             continue
         values = [row["value"] for row in rows if row["value"] is not None]
         ends = [f"{first[end]:.{digits}f}" for end in ("low", "high") if first[end] is not None]
-        beside = [_cell(first[name], digits) for name in YARDSTICKS]
+        beside = ["" if first[n] is None else f"{first[n]:.{digits}f}" for n in YARDSTICKS]
         own = _spread(values, digits) if values else ""
         grid.append([first["score"], first["steps"], own, " to ".join(ends), *beside])
     return grid
-
-
-def _cell(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _spread(values: Sequence[float], digits: int) -> str:
@@ -228,47 +208,33 @@ def _curves(records: Sequence[Mapping[str, Any]]) -> Any:
     return figure
 
 
+@torch.no_grad()
 def _predictions(materials: Materials, model: WorldModel) -> Any:
     """Returns pictures: start, truth and nearest to the prediction, for some test episodes."""
     from interverse.reports.plots import style
 
-    rows = ["start", *(f"{what} after {k}" for k in HORIZONS for what in ("truth", "model"))]
-    pictures = _retrieved(materials, model)
+    source = materials.test
+    every = torch.arange(source.num_episodes, device=source.device)
+    shown, length = every[:_EXAMPLES], source.num_steps + 1
+    steps = torch.arange(max(HORIZONS), device=source.device)
+    numbers = shown[:, None] * source.num_steps + steps
+    actions = source.actions(numbers.flatten()).unflatten(0, numbers.shape)
+    start = source.frames(shown * length)
+    predicted = model.rollout(model.encode(start), actions)
+    rows = {"start": start}
+    for k in HORIZONS:
+        parts = [model.encode(source.frames(part * length + k)) for part in every.split(512)]
+        encoded = torch.cat(parts).flatten(1)
+        nearest = torch.cdist(predicted[k - 1].flatten(1), encoded).argmin(1)
+        rows[f"truth after {k}"] = source.frames(shown * length + k)
+        rows[f"model after {k}"] = source.frames(nearest * length + k)
     figure = style.new_figure(1.15 * len(rows) * 0.82, width=1.5 * _EXAMPLES)
     axes = figure.subplots(len(rows), _EXAMPLES)
-    for line, label in zip(axes, rows, strict=True):
-        for panel, picture in zip(line, pictures[label], strict=True):
+    for line, (label, frames) in zip(axes, rows.items(), strict=True):
+        for panel, picture in zip(line, frames.movedim(1, -1).cpu().numpy(), strict=True):
             panel.imshow(picture, interpolation="nearest")
             panel.set_xticks([])
             panel.set_yticks([])
             panel.grid(visible=False)
         line[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
     return figure
-
-
-@torch.no_grad()
-def _retrieved(materials: Materials, model: WorldModel) -> dict[str, NDArray[Any]]:
-    """Returns images by the label of their row."""
-    source = materials.test
-    episodes = torch.arange(source.num_episodes, device=source.device)
-    shown = episodes[:_EXAMPLES]
-    length = source.num_steps + 1
-
-    def frames(step: int, chosen: torch.Tensor) -> torch.Tensor:
-        return source.frames(chosen * length + step)
-
-    steps = torch.arange(max(HORIZONS), device=source.device)
-    numbers = shown[:, None] * source.num_steps + steps
-    actions = source.actions(numbers.flatten()).unflatten(0, numbers.shape)
-    predicted = model.rollout(model.encode(frames(0, shown)), actions)
-    out = {"start": _pictures(frames(0, shown))}
-    for k in HORIZONS:
-        encoded = torch.cat([model.encode(frames(k, part)) for part in episodes.split(512)])
-        nearest = torch.cdist(predicted[k - 1].flatten(1), encoded.flatten(1)).argmin(1)
-        out[f"truth after {k}"] = _pictures(frames(k, shown))
-        out[f"model after {k}"] = _pictures(frames(k, nearest))
-    return out
-
-
-def _pictures(frames: torch.Tensor) -> NDArray[Any]:
-    return np.asarray(frames.movedim(1, -1).cpu())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from interverse.models.effects import (
     score_effects,
 )
 from interverse.models.fit import Fit
-from interverse.models.heads import fit_probe, fit_reward
+from interverse.models.heads import RewardPredictor, fit_probe, fit_reward
 from interverse.models.ranking import HORIZONS, evaluate_ranking
 from interverse.models.source import TransitionSource
 from interverse.models.world_model import WorldModel
@@ -63,23 +64,21 @@ def zero_shot(model: WorldModel, materials: Materials, seed: int) -> Score:
 
 def planning(model: WorldModel, materials: Materials, seed: int) -> Score:
     """Returns reward and success by horizon, open loop as published and closed loop beside it."""
-    how = _how(materials, materials.budget.reward_epochs)
-    predictor = fit_reward(model, how, *materials.rewards, seed=seed)
-    world = _episodes(materials, seed)
-    out: Score = {}
-    for name, closed in (("open", False), ("closed", True)):
-        policy = ModelPolicy(model, predictor, closed_loop=closed)
-        for horizon in HORIZONS:
-            score = plan(policy, world, horizon=horizon, episodes=materials.budget.episodes)
-            out.setdefault(str(horizon), {})[name] = _planned(score)
-    return out
+    predictor = _reward(model, materials, seed)
+    return _by_horizon(
+        {
+            name: partial(ModelPolicy, model, predictor, closed_loop=closed)
+            for name, closed in (("open", False), ("closed", True))
+        },
+        materials,
+        seed,
+    )
 
 
 def search(model: WorldModel, materials: Materials, seed: int) -> Score:
     """Returns reward and success of searched plans, and of a search in the true world itself."""
-    how = _how(materials, materials.budget.reward_epochs)
-    predictor = fit_reward(model, how, *materials.rewards, seed=seed)
-    world, mind = _episodes(materials, seed), ModelImagination(model, predictor)
+    world = _episodes(materials, seed)
+    mind = ModelImagination(model, _reward(model, materials, seed))
     policies = {
         name: SearchPolicy(mind, one, horizon=SEARCHED)
         for name, one in (("CEM", PlanCEM()), ("MPPI", PlanMPPI()), ("gradient", PlanGradient()))
@@ -174,21 +173,27 @@ KINDS: Mapping[str, Callable[[WorldModel, Materials, int], Score]] = {
 def baselines(materials: Materials, seed: int) -> dict[str, Score]:
     """Returns planning scores of the policies that learn nothing."""
     names = BASELINE_NAMES[materials.world.partition("/")[0]]
-    world = _episodes(materials, seed)
-    return {
-        printed: {
-            str(horizon): _planned(
-                plan(
-                    BASELINES[name](seed),
-                    world,
-                    horizon=horizon,
-                    episodes=materials.budget.episodes,
-                )
-            )
-            for horizon in HORIZONS
-        }
-        for printed, name in names.items()
-    }
+    policies = {printed: partial(BASELINES[name], seed) for printed, name in names.items()}
+    found = _by_horizon(policies, materials, seed)
+    return {name: {steps: by[name] for steps, by in found.items()} for name in names}
+
+
+def _by_horizon(
+    policies: Mapping[str, Callable[[], Any]], materials: Materials, seed: int
+) -> Score:
+    """Returns each policy's planning score at each horizon."""
+    world, episodes = _episodes(materials, seed), materials.budget.episodes
+    out: Score = {str(horizon): {} for horizon in HORIZONS}
+    for name, make in policies.items():
+        for horizon in HORIZONS:
+            found = plan(make(), world, horizon=horizon, episodes=episodes)
+            out[str(horizon)][name] = _planned(found)
+    return out
+
+
+def _reward(model: WorldModel, materials: Materials, seed: int) -> RewardPredictor:
+    how = _how(materials, materials.budget.reward_epochs)
+    return fit_reward(model, how, *materials.rewards, seed=seed)
 
 
 def _ranked(model: WorldModel, source: TransitionSource) -> Score:

@@ -53,10 +53,7 @@ class PatchDecoder(nn.Module):
                     maps, kernel, shift, self.image.weight, self.image.bias
                 )
                 return head
-        return self._on_cells(maps, kernel, shift)
-
-    def _on_cells(self, maps: Tensor, kernel: Tensor, shift: Tensor) -> Tensor:
-        """Returns the logits by way of features (B, 25 width, h, w): a cell's pixels together."""
+        # The logits by way of features (B, 25 width, h, w): a cell's pixels together.
         batch, objects, h, w = maps.shape
         width = kernel.shape[1]
         rows = maps.movedim(1, 3).reshape(-1, objects)

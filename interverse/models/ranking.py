@@ -14,7 +14,7 @@ rules stand side by side.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -27,7 +27,7 @@ from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import generator
 from interverse.core.type_checks import blames_types
 from interverse.models.losses import image_loss
-from interverse.models.source import TransitionSource, pictures_of
+from interverse.models.source import TransitionSource, num_transitions, pictures_of
 from interverse.models.steps import matmul_precision
 from interverse.models.world_model import WorldModel
 
@@ -59,19 +59,6 @@ class RankingScore:
     """Binary cross-entropy per value of the predicted frame; None without a decoder."""
     references: int
 
-    def rounded(self) -> RankingScore:
-        """Returns the scores as the published tables round them before averaging over seeds."""
-        rec = self.reconstruction
-        return RankingScore(
-            hits=round(self.hits, 2),
-            mrr=round(self.mrr, 2),
-            published_hits=round(self.published_hits, 2),
-            published_mrr=round(self.published_mrr, 2),
-            # Theirs is a sum over 7500 values, rounded to two decimals.
-            reconstruction=None if rec is None else round(rec * 7500, 2) / 7500,
-            references=self.references,
-        )
-
 
 def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ranks:
     """Returns the rank of each prediction among all, seen from its true state.
@@ -85,7 +72,12 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ra
     >>> ranks(own, own).own.tolist(), ranks(own * 0, own * 0).own.tolist()
     ([1, 1, 1], [3, 3, 3])
     """
-    _check_states(true.flatten(1), predicted.flatten(1))
+    if true.shape != predicted.shape:
+        raise InvalidValueError(
+            explain(f"{tuple(true.shape)} true states, {tuple(predicted.shape)} predictions")
+        )
+    if not bool(torch.isfinite(true).all() and torch.isfinite(predicted).all()):
+        raise InvalidValueError(explain("some states are infinite or not numbers"))
     # Squares of columns far from zero, or in float32, would hide small distances. A value that is
     # there (the median) is taken off: whole numbers stay whole, and a constant becomes 0.
     middle = true.flatten(1).double().median(0).values
@@ -133,15 +125,6 @@ def numbered(rows: NDArray[Any]) -> NDArray[np.int64]:
     return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows], dtype=np.int64)
 
 
-def _check_states(true: Tensor, predicted: Tensor) -> None:
-    if true.shape != predicted.shape:
-        raise InvalidValueError(
-            explain(f"{tuple(true.shape)} true states, {tuple(predicted.shape)} predictions")
-        )
-    if not bool(torch.isfinite(true).all() and torch.isfinite(predicted).all()):
-        raise InvalidValueError(explain("some states are infinite or not numbers"))
-
-
 @blames_types
 @torch.no_grad()
 def evaluate_ranking(
@@ -152,13 +135,27 @@ def evaluate_ranking(
     The first frame is encoded, the transition applied K times without looking again, and the
     result ranked against the encoding of the K-th frame. One rollout serves all horizons.
     """
-    _check_horizons(horizons, source)
+    starts = _starts(horizons, source)
     model.eval()
-    starts = torch.arange(source.num_episodes, device=source.device)
     with matmul_precision("float32", tune=False):
-        first = _encode(model, source, starts, 0)
-        predicted = model.rollout(first, _actions(source, starts, max(horizons)))
-        return {k: _score(model, source, starts, predicted[k - 1], horizon=k) for k in horizons}
+        first = _by_parts(source, starts, model.encode)
+        numbers = torch.arange(num_transitions(source), device=source.device)
+        actions = source.actions(numbers).unflatten(0, (-1, source.num_steps))
+        predicted = model.rollout(first, actions[:, : max(horizons)])
+        out = {}
+        for k in horizons:
+            frames, states, error = starts + k, predicted[k - 1], None
+            true = _by_parts(source, frames, model.encode)
+            found = ranks(true, states, pictures_of(source, frames))
+            if model.decoder is not None:
+                total, values = 0.0, 1
+                for chosen, part in zip(frames.split(_IMAGES), states.split(_IMAGES), strict=True):
+                    images = source.frames(chosen)
+                    total += float(image_loss(model.decode(part), images)) * len(chosen)
+                    values = images[0].numel()
+                error = total / len(frames) / values
+            out[k] = _ranking_score(found, error)
+        return out
 
 
 @blames_types
@@ -170,80 +167,42 @@ def rank_unchanged(
 
     Where episodes differ in colours or shapes it scores well above chance without any dynamics.
     """
-    _check_horizons(horizons, source)
-    starts = torch.arange(source.num_episodes, device=source.device) * (source.num_steps + 1)
-    first, out = _levels(source, starts), {}
+    starts = _starts(horizons, source)
+    first, out = _by_parts(source, starts, lambda frames: frames.flatten(1)), {}
     for k in horizons:
-        true = _levels(source, starts + k)
-        seen = _merged(torch.cat([true, first])).split(len(starts))
-        found = ranks(seen[0], seen[1], pictures_of(source, starts + k))
-        out[k] = _ranking_score(found, None)
+        true = _by_parts(source, starts + k, lambda frames: frames.flatten(1))
+        pictures = torch.cat([true, first])
+        # At the same distances with fewer numbers: pixels that are always equal are one.
+        drawn = generator(seed=0, name="ranking/pixels").normal(size=(2, len(pictures)))
+        keys = torch.as_tensor(drawn, device=pictures.device).float() @ pictures
+        _, group, counts = torch.unique(keys, return_inverse=True, return_counts=True, dim=1)
+        chosen = torch.empty(len(counts), dtype=torch.int64, device=pictures.device)
+        chosen[group] = torch.arange(pictures.shape[1], device=pictures.device)
+        end, start = (pictures[:, chosen] * counts.sqrt()).split(len(starts))
+        out[k] = _ranking_score(ranks(end, start, pictures_of(source, starts + k)), None)
     return out
 
 
-def _check_horizons(horizons: Sequence[int], source: TransitionSource) -> None:
+def _starts(horizons: Sequence[int], source: TransitionSource) -> Tensor:
+    """Returns the number of each episode's first frame; raises for a horizon that is too long."""
     for horizon in horizons:
         check_whole(horizon, "a horizon", source.num_steps)
+    return torch.arange(source.num_episodes, device=source.device) * (source.num_steps + 1)
 
 
-def _levels(source: TransitionSource, numbers: Tensor) -> Tensor:
-    return torch.cat([source.frames(part).flatten(1) for part in numbers.split(_IMAGES)])
-
-
-def _merged(pictures: Tensor) -> Tensor:
-    """Returns pictures (N, fewer) at the same distances: pixels that are always equal are one."""
-    drawn = generator(seed=0, name="ranking/pixels").normal(size=(2, len(pictures)))
-    keys = torch.as_tensor(drawn, device=pictures.device).float() @ pictures
-    _, group, counts = torch.unique(keys, return_inverse=True, return_counts=True, dim=1)
-    chosen = torch.empty(len(counts), dtype=torch.int64, device=pictures.device)
-    chosen[group] = torch.arange(pictures.shape[1], device=pictures.device)
-    return pictures[:, chosen] * counts.sqrt()
-
-
-def _score(
-    model: WorldModel, source: TransitionSource, starts: Tensor, predicted: Tensor, *, horizon: int
-) -> RankingScore:
-    frames = starts * (source.num_steps + 1) + horizon
-    true = _encode(model, source, starts, horizon)
-    found = ranks(true, predicted, pictures_of(source, frames))
-    error = None
-    if model.decoder is not None:
-        error = _reconstruction(model, source, frames, predicted)
-    return _ranking_score(found, error)
+def _by_parts(source: TransitionSource, numbers: Tensor, of: Callable[[Tensor], Tensor]) -> Tensor:
+    return torch.cat([of(source.frames(part)) for part in numbers.split(_IMAGES)])
 
 
 def _ranking_score(found: Ranks, reconstruction: float | None) -> RankingScore:
+    def percent(values: Tensor) -> float:
+        return 100.0 * float(values.double().mean())
+
     return RankingScore(
-        hits=_percent(found.own == 1),
-        mrr=_percent(1.0 / found.own),
-        published_hits=_percent(found.published == 1),
-        published_mrr=_percent(1.0 / found.published),
+        hits=percent(found.own == 1),
+        mrr=percent(1.0 / found.own),
+        published_hits=percent(found.published == 1),
+        published_mrr=percent(1.0 / found.published),
         reconstruction=reconstruction,
         references=len(found.own),
     )
-
-
-def _encode(model: WorldModel, source: TransitionSource, starts: Tensor, step: int) -> Tensor:
-    numbers = starts * (source.num_steps + 1) + step
-    return torch.cat([model.encode(source.frames(part)) for part in numbers.split(_IMAGES)])
-
-
-def _actions(source: TransitionSource, starts: Tensor, count: int) -> Tensor:
-    numbers = starts[:, None] * source.num_steps + torch.arange(count, device=source.device)
-    return source.actions(numbers.flatten()).unflatten(0, numbers.shape)
-
-
-def _reconstruction(
-    model: WorldModel, source: TransitionSource, numbers: Tensor, predicted: Tensor
-) -> float:
-    total, values = 0.0, 1
-    parts = zip(numbers.split(_IMAGES), predicted.split(_IMAGES), strict=True)
-    for chosen, states in parts:
-        images = source.frames(chosen)
-        total += float(image_loss(model.decode(states), images)) * len(chosen)
-        values = images[0].numel()
-    return total / len(numbers) / values
-
-
-def _percent(values: Tensor) -> float:
-    return 100.0 * float(values.double().mean())

@@ -8,6 +8,7 @@ only inside a batch.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Protocol, final
@@ -157,14 +158,30 @@ def pictures_of(source: TransitionSource, numbers: Tensor) -> Tensor:
     return torch.cat(hashes)
 
 
-def batch(source: TransitionSource, indices: Tensor) -> ModelBatch:
-    """Returns transitions as images."""
-    where = places(source, indices)
-    return ModelBatch(source.frames(where.frame), where.action, source.frames(where.next_frame))
+class _HeldSource(ABC):
+    """Actions on the device, and frames that are made from what is held there."""
+
+    def __init__(self, actions: Tensor, device: str, world: DataWorld | None) -> None:
+        self.world = world
+        self.num_episodes, self.num_steps = actions.shape
+        self._actions = actions.to(device, torch.int64).flatten()
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches come out."""
+        return self._actions.device
+
+    @abstractmethod
+    def frames(self, indices: Tensor) -> Tensor:
+        """Returns frames (B, 3, H, W) float32 in [0, 1], in channels-last memory order."""
+
+    def actions(self, indices: Tensor) -> Tensor:
+        """Returns the actions of transitions."""
+        return self._actions[indices]
 
 
 @final
-class ArraySource:
+class ArraySource(_HeldSource):
     """Images held as uint8 on the device.
 
     Args:
@@ -181,29 +198,33 @@ class ArraySource:
         device: str = "cpu",
         world: DataWorld | None = None,
     ) -> None:
-        self.world = world
         images, actions = torch.as_tensor(images), torch.as_tensor(actions)
-        _check(images, actions)
-        self.num_episodes, self.num_steps = actions.shape
+        if images.dtype != torch.uint8 or images.ndim != 5 or images.shape[-1] != 3:
+            raise InvalidValueError(
+                explain(
+                    f"images are {images.dtype} of shape {tuple(images.shape)}",
+                    allowed="uint8 (episodes, steps + 1, height, width, 3)",
+                )
+            )
+        if tuple(actions.shape) != (images.shape[0], images.shape[1] - 1):
+            raise InvalidValueError(
+                explain(
+                    f"actions have shape {tuple(actions.shape)} for images of"
+                    f" {tuple(images.shape)}",
+                    allowed=f"({images.shape[0]}, {images.shape[1] - 1})",
+                    fix="Pass one frame more than actions per episode",
+                )
+            )
+        super().__init__(actions, device, world)
         self._frames = images.to(device).flatten(0, 1)
-        self._actions = actions.to(device, torch.int64).flatten()
-
-    @property
-    def device(self) -> torch.device:
-        """Where batches come out."""
-        return self._frames.device
 
     def frames(self, indices: Tensor) -> Tensor:
         """Returns frames (B, 3, H, W) float32 in [0, 1], in channels-last memory order."""
         return to_float(self._frames[indices])
 
-    def actions(self, indices: Tensor) -> Tensor:
-        """Returns the actions of transitions."""
-        return self._actions[indices]
-
 
 @final
-class RenderedSource:
+class RenderedSource(_HeldSource):
     """States held on the device and drawn when asked for.
 
     Args:
@@ -222,9 +243,7 @@ class RenderedSource:
         device: str = "cpu",
         world: DataWorld | None = None,
     ) -> None:
-        self.world = world
-        actions = torch.as_tensor(actions)
-        self.num_episodes, self.num_steps = actions.shape
+        super().__init__(torch.as_tensor(actions), device, world)
         for name, values in states.items():
             if tuple(values.shape[:2]) != (self.num_episodes, self.num_steps + 1):
                 raise InvalidValueError(
@@ -234,46 +253,16 @@ class RenderedSource:
                         fix="Pass one state more than actions per episode",
                     )
                 )
-        self._states = {
-            name: torch.as_tensor(values).to(device).flatten(0, 1)
-            for name, values in states.items()
-        }
-        self._actions = actions.to(device, torch.int64).flatten()
+        held = {name: torch.as_tensor(values).to(device) for name, values in states.items()}
+        self._states = {name: values.flatten(0, 1) for name, values in held.items()}
         self._render = render
-
-    @property
-    def device(self) -> torch.device:
-        """Where batches come out."""
-        return self._actions.device
 
     def frames(self, indices: Tensor) -> Tensor:
         """Returns frames (B, 3, H, W) float32 in [0, 1], drawn now."""
         drawn = self._render({name: values[indices] for name, values in self._states.items()})
         return to_float(torch.as_tensor(drawn, device=self.device))
 
-    def actions(self, indices: Tensor) -> Tensor:
-        """Returns the actions of transitions."""
-        return self._actions[indices]
-
 
 def to_float(images: Tensor) -> Tensor:
     """Returns uint8 images (B, H, W, 3) as float32 (B, 3, H, W) in [0, 1], without a transpose."""
     return images.movedim(-1, 1).to(torch.float32) / 255.0
-
-
-def _check(images: Tensor, actions: Tensor) -> None:
-    if images.dtype != torch.uint8 or images.ndim != 5 or images.shape[-1] != 3:
-        raise InvalidValueError(
-            explain(
-                f"images are {images.dtype} of shape {tuple(images.shape)}",
-                allowed="uint8 (episodes, steps + 1, height, width, 3)",
-            )
-        )
-    if tuple(actions.shape) != (images.shape[0], images.shape[1] - 1):
-        raise InvalidValueError(
-            explain(
-                f"actions have shape {tuple(actions.shape)} for images of {tuple(images.shape)}",
-                allowed=f"({images.shape[0]}, {images.shape[1] - 1})",
-                fix="Pass one frame more than actions per episode",
-            )
-        )

@@ -55,10 +55,12 @@ def test_episodes_that_are_not_there(data, chosen):
 def test_transitions_feed_the_models(data):
     source = pytest.importorskip("interverse.models.source")
     torch = pytest.importorskip("torch")
+    from tests.models.conftest import batch
+
     stored = source.ArraySource(*data.transitions())
     drawn = source.RenderedSource(data.scene_arrays(), data.actions, draw_frames)
     numbers = torch.arange(24)
-    for a, b in zip(source.batch(stored, numbers), source.batch(drawn, numbers), strict=True):
+    for a, b in zip(batch(stored, numbers), batch(drawn, numbers), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from interverse.models.source import ArraySource
+from interverse.models.source import ArraySource, ModelBatch, places
 from interverse.models.world_model import WorldModelConfig
 
 _MOVES = np.array([(0, 0), (-1, 0), (0, 1), (1, 0), (0, -1)])
@@ -41,6 +41,12 @@ def walk(episodes: int, steps: int, seed: int, objects: int = 3):
             acted, move = actions[:, t] // 5, _MOVES[actions[:, t] % 5]
             place[every, acted] = np.clip(place[every, acted] + move, 0, 4)
     return images.reshape(episodes, steps + 1, 50, 50, 3), actions, cells
+
+
+def batch(source, indices) -> ModelBatch:
+    """Returns transitions as images."""
+    where = places(source, indices)
+    return ModelBatch(source.frames(where.frame), where.action, source.frames(where.next_frame))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,8 @@ from interverse.models.datasets import (
     dataset_source,
     dataset_world,
 )
-from interverse.models.source import batch, check_same_world
+from interverse.models.source import check_same_world
+from tests.models.conftest import batch
 
 
 @pytest.fixture(scope="module", params=["blocks/observed-3-v1", "chemistry/chain-v1"])

@@ -156,19 +156,6 @@ def test_a_horizon_that_the_data_have_not_is_refused(wrong, squares, tiny):
         rank_unchanged(source, horizons=(1, wrong))
 
 
-def test_scores_are_rounded_as_the_tables_do():
-    score = ranking.RankingScore(
-        hits=12.3456,
-        mrr=23.4567,
-        published_hits=1.005,
-        published_mrr=2.0,
-        reconstruction=0.0436127,
-        references=10,
-    )
-    assert score.rounded().hits == 12.35
-    assert score.rounded().reconstruction * 7500 == pytest.approx(327.1, abs=0.005)
-
-
 def test_unchanged_pictures_rank_as_all_their_pixels_do():
     source = dataset_source(load_dataset("blocks/observed-3-v1", "test", episodes=60))
     starts = torch.arange(60) * (source.num_steps + 1)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from interverse.core.errors import InvalidValueError
-from interverse.models.source import ArraySource, RenderedSource, batch, num_frames, num_transitions
+from interverse.models.source import ArraySource, RenderedSource, num_frames, num_transitions
+from tests.models.conftest import batch
 
 
 def test_transitions_join_the_right_frames(squares):
