@@ -21,6 +21,11 @@ _LONGEST_SHOWN = 100
 class InterverseError(Exception):
     """Anything interverse refuses to do, with the reason."""
 
+    def __init__(self, problem: object = "", *, allowed: str = "", fix: str = "") -> None:
+        """Takes the whole text, or a problem with what is allowed or how to mend it."""
+        told = explain(str(problem), allowed=allowed, fix=fix) if allowed or fix else problem
+        super().__init__(told)
+
 
 class RefusedStartsWarning(UserWarning):
     """Most starts under a curriculum were refused, and began as without it."""

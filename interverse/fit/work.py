@@ -44,7 +44,7 @@ class Clock:
 
     def __init__(self, limit: float | None, now: Callable[[], float] = time.monotonic) -> None:
         if limit is not None and not limit >= 0:
-            raise InvalidValueError(explain(f"time_limit is {limit}", allowed="seconds from 0 on"))
+            raise InvalidValueError(f"time_limit is {limit}", allowed="seconds from 0 on")
         self._limit, self._now, self._began = limit, now, now()
 
     @property
@@ -144,10 +144,8 @@ class Record:
             if other:
                 told = ", ".join(f"{name} was {value}" for name, value in other.items())
                 raise InvalidValueError(
-                    explain(
-                        f"{path} was made with other settings: {told}",
-                        fix="Choose another folder with --out, or remove the file",
-                    )
+                    f"{path} was made with other settings: {told}",
+                    fix="Choose another folder with --out, or remove the file",
                 )
 
     def has(self, variant: str, kind: str) -> bool:

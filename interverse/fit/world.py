@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import generator, region_seed
 from interverse.core.type_checks import validated
@@ -85,21 +85,16 @@ class FitWorld(ModelRequest):
     def __post_init__(self) -> None:
         if not self.id.startswith(FAMILIES):
             raise InvalidValueError(
-                explain(
-                    f"{self.id} has no model of pictures here",
-                    allowed=", ".join(sorted(n for n in WORLDS if n.startswith(FAMILIES))),
-                    fix="FitStates fits a model of states to worlds with continuous actions",
-                )
+                f"{self.id} has no model of pictures here",
+                allowed=", ".join(sorted(n for n in WORLDS if n.startswith(FAMILIES))),
+                fix="FitStates fits a model of states to worlds with continuous actions",
             )
         self.model_config(1, 5)  # raises for unknown names, and for what the model would ignore
         if self.chosen_loss != "nll" and (self.pretrain_epochs is not None or not self.finetune):
             raise InvalidValueError(
-                explain(
-                    f"{self.chosen_loss} trains in one stage: pretrain_epochs and finetune have no"
-                    " use",
-                    allowed="loss nll",
-                    fix="Leave them out, or pass --loss nll",
-                )
+                f"{self.chosen_loss} trains in one stage: pretrain_epochs and finetune have no use",
+                allowed="loss nll",
+                fix="Leave them out, or pass --loss nll",
             )
         check_device(self.device)
 
@@ -299,11 +294,9 @@ def fit_own(settings: FitOwn) -> dict[str, Any]:
             OutsideModel(model)  # raises where a method is missing
             if not isinstance(model, nn.Module):
                 raise InvalidValueError(
-                    explain(
-                        f"{settings.model} is a {type(model).__name__}, which has nothing to train",
-                        allowed="a Torch module",
-                        fix=f"interverse score {settings.model} scores it as it is",
-                    )
+                    f"{settings.model} is a {type(model).__name__}, which has nothing to train",
+                    allowed="a Torch module",
+                    fix=f"interverse score {settings.model} scores it as it is",
                 )
             if path.exists():
                 model.load_state_dict(read_safetensors(path))
@@ -350,10 +343,8 @@ def _trained(
             loss = loss_of(frames, acts) if callable(loss_of) else _info_nce(model, frames, acts)
             if not loss.requires_grad:
                 raise InvalidValueError(
-                    explain(
-                        f"the loss of {settings.model} follows from no weight",
-                        fix="Leave no_grad, detach and NumPy out of loss, encode and rollout",
-                    )
+                    f"the loss of {settings.model} follows from no weight",
+                    fix="Leave no_grad, detach and NumPy out of loss, encode and rollout",
                 )
             optimizer.zero_grad()
             loss.backward()

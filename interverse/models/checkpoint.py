@@ -75,10 +75,8 @@ def load(folder: Path, run: Mapping[str, Any]) -> Progress | None:
     try:
         if record["run"] != json.loads(json.dumps(dict(run))):
             raise InvalidValueError(
-                explain(
-                    f"{folder} holds the progress of another run: {_differences(record, run)}",
-                    fix="Choose another folder, or remove this one to start again",
-                )
+                f"{folder} holds the progress of another run: {_differences(record, run)}",
+                fix="Choose another folder, or remove this one to start again",
             )
         return Progress(
             run=run,
@@ -103,7 +101,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return read_safetensors(path)
     except (FileFormatError, OSError) as error:
         raise FileFormatError(
-            explain(f"{path} cannot be read as safetensors: {error}", fix="Train again")
+            f"{path} cannot be read as safetensors: {error}", fix="Train again"
         ) from error
 
 

@@ -89,9 +89,7 @@ class Fit:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise InvalidValueError(explain(f"seeds must be distinct, at least one: {self.seeds}"))
         if self.tensorboard and self.out is None:
-            raise InvalidValueError(
-                explain("tensorboard=True needs a folder", fix="Pass out='runs/name'")
-            )
+            raise InvalidValueError("tensorboard=True needs a folder", fix="Pass out='runs/name'")
 
     def epochs_of(self, stage: str) -> int:
         """Returns the epochs of a stage by name."""
@@ -266,10 +264,8 @@ def train_stages(
                     listener(report)
             if any(math.isinf(value) for value in work.lowest):
                 raise InvalidValueError(
-                    explain(
-                        f"the validation loss of stage {stage.name!r} was never a number",
-                        fix="Lower learning_rate, or use precision='float32'",
-                    )
+                    f"the validation loss of stage {stage.name!r} was never a number",
+                    fix="Lower learning_rate, or use precision='float32'",
                 )
             best[stage.name] = work.best
     return best, history

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.rng import generator
 from interverse.models.fit import Feed, Fit, ModelStage, train_stages
 from interverse.models.layers import MLP
@@ -97,10 +97,8 @@ class RewardData:
         shape = (self.source.num_episodes, self.source.num_steps)
         if tuple(self.rewards.shape) != shape or len(self.targets) != shape[0]:
             raise InvalidValueError(
-                explain(
-                    f"rewards {tuple(self.rewards.shape)}, targets {tuple(self.targets.shape)}",
-                    allowed=f"rewards {shape}, {shape[0]} targets",
-                )
+                f"rewards {tuple(self.rewards.shape)}, targets {tuple(self.targets.shape)}",
+                allowed=f"rewards {shape}, {shape[0]} targets",
             )
 
 
@@ -161,10 +159,8 @@ def fit_probe(
         model.check_world("labels", of)
         if tuple(labels.shape[:2]) != (source.num_episodes, source.num_steps + 1):
             raise InvalidValueError(
-                explain(
-                    f"labels have shape {tuple(labels.shape)}",
-                    allowed=f"({source.num_episodes}, {source.num_steps + 1}, objects)",
-                )
+                f"labels have shape {tuple(labels.shape)}",
+                allowed=f"({source.num_episodes}, {source.num_steps + 1}, objects)",
             )
     size, objects = model.config.slots * model.config.slot_width, int(train[1].shape[-1])
     probe = _seeded(lambda: Probe(size, objects, values), seed)

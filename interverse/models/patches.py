@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.rng import generator
 from interverse.models.layers import CellConv2d, full_precision, norm_statistics, track
 from interverse.models.source import TransitionSource, num_frames
@@ -128,10 +128,8 @@ class PatchTable:
         """Raises if a batch had more windows than there was room for."""
         if self._room and int(self._most) > self._room:
             raise InvalidValueError(
-                explain(
-                    f"a batch shows {int(self._most)} distinct windows, room is for {self._room}",
-                    fix="Pass cuda_graphs=False or a CPU device, whose batches have any size",
-                )
+                f"a batch shows {int(self._most)} distinct windows, room is for {self._room}",
+                fix="Pass cuda_graphs=False or a CPU device, whose batches have any size",
             )
 
     def _counts(self, flat: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.json_text import plain
 from interverse.core.rng import generator
 from interverse.worlds import WORLDS
@@ -62,7 +62,7 @@ def check_same_world(
     if given is None or known is None or given.mechanisms() == known.mechanisms():
         return
     raise InvalidValueError(
-        explain(f"{what} of {given}, {other} of {known}", allowed="one world for both", fix=fix)
+        f"{what} of {given}, {other} of {known}", allowed="one world for both", fix=fix
     )
 
 
@@ -201,19 +201,14 @@ class ArraySource(_HeldSource):
         images, actions = torch.as_tensor(images), torch.as_tensor(actions)
         if images.dtype != torch.uint8 or images.ndim != 5 or images.shape[-1] != 3:
             raise InvalidValueError(
-                explain(
-                    f"images are {images.dtype} of shape {tuple(images.shape)}",
-                    allowed="uint8 (episodes, steps + 1, height, width, 3)",
-                )
+                f"images are {images.dtype} of shape {tuple(images.shape)}",
+                allowed="uint8 (episodes, steps + 1, height, width, 3)",
             )
         if tuple(actions.shape) != (images.shape[0], images.shape[1] - 1):
             raise InvalidValueError(
-                explain(
-                    f"actions have shape {tuple(actions.shape)} for images of"
-                    f" {tuple(images.shape)}",
-                    allowed=f"({images.shape[0]}, {images.shape[1] - 1})",
-                    fix="Pass one frame more than actions per episode",
-                )
+                f"actions have shape {tuple(actions.shape)} for images of {tuple(images.shape)}",
+                allowed=f"({images.shape[0]}, {images.shape[1] - 1})",
+                fix="Pass one frame more than actions per episode",
             )
         super().__init__(actions, device, world)
         self._frames = images.to(device).flatten(0, 1)
@@ -247,11 +242,9 @@ class RenderedSource(_HeldSource):
         for name, values in states.items():
             if tuple(values.shape[:2]) != (self.num_episodes, self.num_steps + 1):
                 raise InvalidValueError(
-                    explain(
-                        f"states[{name!r}] has shape {tuple(values.shape)}",
-                        allowed=f"({self.num_episodes}, {self.num_steps + 1}, ...)",
-                        fix="Pass one state more than actions per episode",
-                    )
+                    f"states[{name!r}] has shape {tuple(values.shape)}",
+                    allowed=f"({self.num_episodes}, {self.num_steps + 1}, ...)",
+                    fix="Pass one state more than actions per episode",
                 )
         held = {name: torch.as_tensor(values).to(device) for name, values in states.items()}
         self._states = {name: values.flatten(0, 1) for name, values in held.items()}

@@ -121,11 +121,9 @@ def state_trials(
     kept = applied & fact.whole & twin.whole
     if not kept.any():
         raise InvalidValueError(
-            explain(
-                f"every trial of {altered} ended before {2 * steps} steps were over",
-                allowed=f"episodes that last {steps} steps before the change and {steps} after it",
-                fix="Take fewer steps",
-            )
+            f"every trial of {altered} ended before {2 * steps} steps were over",
+            allowed=f"episodes that last {steps} steps before the change and {steps} after it",
+            fix="Take fewer steps",
         )
     return StateTrials(
         columns=columns,

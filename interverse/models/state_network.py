@@ -53,11 +53,9 @@ def state_worlds(id: str, count: int, *, steps: int, options: Mapping[str, Any])
     if longest < steps:
         env.close()
         raise InvalidValueError(
-            explain(
-                f"an episode of {id} has {longest} steps, {steps} are needed",
-                allowed=f"max_steps from {steps} on",
-                fix=f"Raise max_steps (--option max_steps={steps})",
-            )
+            f"an episode of {id} has {longest} steps, {steps} are needed",
+            allowed=f"max_steps from {steps} on",
+            fix=f"Raise max_steps (--option max_steps={steps})",
         )
     return env
 
@@ -209,9 +207,7 @@ def collect_states(
     try:
         space = env.single_action_space
         if not isinstance(space, gymnasium.spaces.Box):
-            raise InvalidValueError(
-                explain(f"the actions of {id} are {space}", allowed="real numbers")
-            )
+            raise InvalidValueError(f"the actions of {id} are {space}", allowed="real numbers")
         moving, constant = _variables(env, seed)
         env.reset(seed=seed)
         rng = generator(seed=seed, name="state-network/constants")

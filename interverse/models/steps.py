@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 Precision = Literal["float32", "tf32", "bf16"]
 
@@ -45,17 +45,13 @@ def check_device(device: str) -> None:
     try:
         kind = torch.device(device).type
     except RuntimeError as error:
-        raise InvalidValueError(
-            explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N")
-        ) from error
+        raise InvalidValueError(f"device is {device!r}", allowed="cpu, cuda or cuda:N") from error
     if kind not in ("cpu", "cuda"):
-        raise InvalidValueError(explain(f"device is {device!r}", allowed="cpu, cuda or cuda:N"))
+        raise InvalidValueError(f"device is {device!r}", allowed="cpu, cuda or cuda:N")
     if kind == "cuda" and not torch.cuda.is_available():
         raise InvalidValueError(
-            explain(
-                f"device is {device!r}, but Torch finds no GPU",
-                fix="Pass --device cpu, or look at `interverse doctor`",
-            )
+            f"device is {device!r}, but Torch finds no GPU",
+            fix="Pass --device cpu, or look at `interverse doctor`",
         )
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.models.layers import MLP, StackedLinear, StackedNorm, one_hot
 
 if TYPE_CHECKING:
@@ -282,9 +282,7 @@ def _checked(graph: Sequence[Sequence[int]], objects: int) -> Tensor:
     known = torch.as_tensor(graph, dtype=torch.float32)
     if known.shape != (objects, objects) or not bool(((known == 0) | (known == 1)).all()):
         raise InvalidValueError(
-            explain(
-                f"graph must be {objects} x {objects} of 0 and 1, got shape {tuple(known.shape)}",
-                fix="Row i, column j is 1 where object j is a parent of object i",
-            )
+            f"graph must be {objects} x {objects} of 0 and 1, got shape {tuple(known.shape)}",
+            fix="Row i, column j is 1 where object j is a parent of object i",
         )
     return known

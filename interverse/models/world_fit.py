@@ -12,7 +12,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.files.atomic import write_text
 from interverse.core.files.json_text import plain, read_json_object
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
@@ -111,10 +111,8 @@ def fit_world_model(
     for source in (train, valid):
         if source.device.type != torch.device(how.device).type:
             raise InvalidValueError(
-                explain(
-                    f"the data are on {source.device}, training is on {how.device!r}",
-                    fix="Pass the same device to both",
-                )
+                f"the data are on {source.device}, training is on {how.device!r}",
+                fix="Pass the same device to both",
             )
     check_same_world(
         "validation data", world_of(valid), "training data", world_of(train), fix="Pass one world's"
@@ -142,11 +140,9 @@ def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
     able = config.entry.stacks
     if how.at_once == "always" and not able:
         raise InvalidValueError(
-            explain(
-                f"seeds of model {config.model!r} cannot train at once",
-                allowed=", ".join(name for name, row in MODELS.items() if row.stacks),
-                fix="Pass at_once='auto'",
-            )
+            f"seeds of model {config.model!r} cannot train at once",
+            allowed=", ".join(name for name, row in MODELS.items() if row.stacks),
+            fix="Pass at_once='auto'",
         )
     # A decoder in bf16 fills a GPU alone; without one, seeds at once cost little more than one.
     fills = config.loss == "nll" and how.precision == "bf16"

@@ -103,16 +103,14 @@ class WorldModelConfig:
         if self.loss not in self.entry.losses:
             allowed = ", ".join(self.entry.losses)
             raise InvalidValueError(
-                explain(f"model {self.model!r} has no {self.loss} loss", allowed=allowed)
+                f"model {self.model!r} has no {self.loss} loss", allowed=allowed
             )
         usual = {field.name: field.default for field in dataclasses.fields(self)}
         for name, owner in _unused(self.model, self.loss, self.graph is not None).items():
             if getattr(self, name) != usual[name]:
                 raise InvalidValueError(
-                    explain(
-                        f"{name} belongs to {owner}, not to {self.model!r} with loss {self.loss!r}",
-                        fix=f"Leave it out (it is {usual[name]!r} then)",
-                    )
+                    f"{name} belongs to {owner}, not to {self.model!r} with loss {self.loss!r}",
+                    fix=f"Leave it out (it is {usual[name]!r} then)",
                 )
 
     @classmethod
@@ -137,13 +135,11 @@ class WorldModelConfig:
         least, most = (int(end) for end in actions.aminmax()) if actions.numel() else (0, 0)
         if least < 0 or most >= self.actions:
             raise InvalidValueError(
-                explain(
-                    f"there are actions from {least} to {most}, and the model knows"
-                    f" {self.actions}: {self.objects} objects x {self.actions_per_object}",
-                    allowed=f"actions from 0 to {self.actions - 1}",
-                    fix="Set objects and actions_per_object (5 in blocks, the number of colours in"
-                    " chemistry) as in the world of the data",
-                )
+                f"there are actions from {least} to {most}, and the model knows"
+                f" {self.actions}: {self.objects} objects x {self.actions_per_object}",
+                allowed=f"actions from 0 to {self.actions - 1}",
+                fix="Set objects and actions_per_object (5 in blocks, the number of colours in"
+                " chemistry) as in the world of the data",
             )
 
     @property
@@ -282,6 +278,6 @@ class WorldModel(nn.Module):
         """Returns image logits (B, 3, 50, 50)."""
         if self.decoder is None:
             raise InvalidValueError(
-                explain("a contrastive model has no decoder", fix="Train it with loss='nll'")
+                "a contrastive model has no decoder", fix="Train it with loss='nll'"
             )
         return self.decoder(state)

@@ -133,9 +133,7 @@ class OutsideModel:
     def __init__(self, model: Any, *, seed: int = 0, device: str = "cpu") -> None:
         for name, form in _METHODS.items():
             if not callable(getattr(model, name, None)):
-                raise InvalidValueError(
-                    explain(f"a {type(model).__name__} has no {name}", allowed=form)
-                )
+                raise InvalidValueError(f"a {type(model).__name__} has no {name}", allowed=form)
         self.model, self.device, self._seed = model, torch.device(device), seed
         self._rng = generator(seed=seed, name="scoring/order")
         self._tried: set[str] = set()  # methods that were given rows again among others
@@ -235,11 +233,8 @@ class OutsideModel:
         latents = _checked("encode", found)
         if latents.ndim == 0 or len(latents) != len(observations):
             raise InvalidValueError(
-                explain(
-                    f"encode gave latents {tuple(latents.shape)} for {len(observations)}"
-                    " observations",
-                    allowed=_METHODS["encode"],
-                )
+                f"encode gave latents {tuple(latents.shape)} for {len(observations)} observations",
+                allowed=_METHODS["encode"],
             )
         self._check_twin("encode", latents, given)
         return latents
@@ -259,12 +254,9 @@ class OutsideModel:
             swapped = tuple(predicted.shape) == (expected[1], expected[0], *expected[2:])
             fix = "Swap its first two axes" if swapped else ""
             raise InvalidValueError(
-                explain(
-                    f"rollout gave latents {tuple(predicted.shape)} for actions"
-                    f" {tuple(actions.shape)}",
-                    allowed=str(expected),
-                    **({"fix": fix} if fix else {}),
-                )
+                f"rollout gave latents {tuple(predicted.shape)} for actions {tuple(actions.shape)}",
+                allowed=str(expected),
+                **({"fix": fix} if fix else {}),
             )
         self._check_twin("rollout", predicted, *given)
         return predicted
@@ -280,12 +272,10 @@ class OutsideModel:
         apart = apart > _NEAR * first.abs().max()
         if float(apart.double().mean()) > 0.5:
             raise InvalidValueError(
-                explain(
-                    f"{method} gives other latents when the same rows are given again among others",
-                    allowed="latents that follow from their own row",
-                    fix="Take no mean over rows, keep no state between calls, and draw nothing: a"
-                    " mean of what would be drawn, for instance",
-                )
+                f"{method} gives other latents when the same rows are given again among others",
+                allowed="latents that follow from their own row",
+                fix="Take no mean over rows, keep no state between calls, and draw nothing: a"
+                " mean of what would be drawn, for instance",
             )
 
     @torch.no_grad()
@@ -326,11 +316,9 @@ def _checked(method: str, found: Any) -> Tensor:
         latents = torch.as_tensor(found).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidValueError(
-            explain(
-                f"{method} gave a {type(found).__name__}",
-                allowed="a Torch tensor or a NumPy array",
-                fix="Join the parts of a latent into one array, and split it again in rollout",
-            )
+            f"{method} gave a {type(found).__name__}",
+            allowed="a Torch tensor or a NumPy array",
+            fix="Join the parts of a latent into one array, and split it again in rollout",
         ) from error
     if not bool((latents.abs() < _LARGEST).all()):
         raise InvalidValueError(
@@ -348,11 +336,9 @@ def _refused(method: str, error: Exception, *given: Any) -> InvalidValueError:
     if method == "rollout":
         fix = "Latents come as encode gave them; actions are (N, K)"
     return InvalidValueError(
-        explain(
-            f"the model's {method} cannot take {shown}: {type(error).__name__}: {error}",
-            allowed=_METHODS[method],
-            fix=fix,
-        )
+        f"the model's {method} cannot take {shown}: {type(error).__name__}: {error}",
+        allowed=_METHODS[method],
+        fix=fix,
     )
 
 
@@ -396,11 +382,9 @@ def build_model(
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         raise InvalidValueError(
-            explain(
-                f"model is {name!r}",
-                allowed="MODULE:BUILD, such as my_model:Own",
-                fix="interverse new model my_model writes a first one",
-            )
+            f"model is {name!r}",
+            allowed="MODULE:BUILD, such as my_model:Own",
+            fix="interverse new model my_model writes a first one",
         )
     try:
         model = Entry(name).load()
@@ -408,7 +392,7 @@ def build_model(
         if error.name != module_name.partition(".")[0]:
             raise
         raise InvalidValueError(
-            explain(f"there is no module {module_name!r}", fix="Call this in its folder")
+            f"there is no module {module_name!r}", fix="Call this in its folder"
         ) from error
     except AttributeError as error:
         raise InvalidValueError(explain(f"{module_name} has no {attribute!r}")) from error
@@ -418,18 +402,16 @@ def build_model(
         unknown = [p.name for p in positional if p.default is p.empty and p.name not in _TOLD]
         if unknown:
             raise InvalidValueError(
-                explain(
-                    f"{name} asks for {', '.join(unknown)}",
-                    allowed=", ".join(_TOLD),
-                    fix="Give the others defaults",
-                )
+                f"{name} asks for {', '.join(unknown)}",
+                allowed=", ".join(_TOLD),
+                fix="Give the others defaults",
             )
         facts = world_facts(id, options)
         model = model(**{p.name: facts[p.name] for p in asked if p.name in facts})
     if weights is not None:
         if not isinstance(model, nn.Module):
             raise InvalidValueError(
-                explain(f"{name} is no Torch module, and has no weights", fix="Leave weights out")
+                f"{name} is no Torch module, and has no weights", fix="Leave weights out"
             )
         model.load_state_dict(read_safetensors(weights))
     return model

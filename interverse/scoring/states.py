@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.rng import region_seed
 from interverse.envs import WorldVectorEnv
 from interverse.models.ranking import HORIZONS
@@ -84,11 +84,9 @@ class StateBench:
             isinstance(observed, gymnasium.spaces.Box) and isinstance(acted, gymnasium.spaces.Box)
         ):
             raise InvalidValueError(
-                explain(
-                    f"{id} has observations {type(observed).__name__} and actions"
-                    f" {type(acted).__name__}",
-                    allowed="blocks and chemistry, and worlds of arrays and real actions",
-                )
+                f"{id} has observations {type(observed).__name__} and actions"
+                f" {type(acted).__name__}",
+                allowed="blocks and chemistry, and worlds of arrays and real actions",
             )
         self.sizes = (SIZES if len(observed.shape) == 1 else PICTURES)[budget]
 
