@@ -13,10 +13,11 @@ from mujoco.batch import Batch
 from interverse.bench.measure import CPU, Row, best_pair, best_seconds, resident_mb
 from interverse.envs import make, make_vec
 from interverse.rollouts.policy import RandomPolicy
-from interverse.worlds.rooms import drawing, room
+from interverse.worlds.rooms import room
 from interverse.worlds.rooms.pair import Pair
 from interverse.worlds.rooms.pairs import generate_pairs
 from interverse.worlds.rooms.room import plan_room
+from interverse.worlds.rooms.scene import cast_of, staged
 from interverse.worlds.tutorial.scene import SUBSTEPS, build_scene
 
 _SLIDERS = 1024
@@ -149,8 +150,8 @@ def _construction() -> Row:
     def build() -> None:
         seed = next(seeds)
         things = plan_room(seed, _OBJECTS).things
-        cast = drawing.cast_of(things, np.zeros((len(things), 4)))
-        drawing.staged(seed, _OBJECTS, cast, spill=False, high=False)
+        cast = cast_of(things, np.zeros((len(things), 4)))
+        staged(seed, _OBJECTS, cast, spill=False, high=False)
 
     value = np.median([best_seconds(build, repeats=1, warm=0, clock=CPU) for _ in range(15)])
     room.plan_room.cache_clear()

@@ -85,16 +85,12 @@ def tiled(mesh: Mesh, by: float | Sequence[float], shift: ArrayLike = (0.0, 0.0)
     return Mesh(mesh.vertices, mesh.faces, mesh.normals, texcoords)
 
 
-def painted(mesh: Mesh, across: int, up: int, *, box: ArrayLike | None = None) -> Mesh:
+def painted(mesh: Mesh, across: int, up: int) -> Mesh:
     """Returns the mesh with one picture laid flat over it, seen along the third axis.
 
-    Args:
-        mesh: what is painted.
-        across: the axis (0, 1, 2) that the picture's columns run along.
-        up: the axis that its rows run along, from its bottom.
-        box: lowest and highest corner the picture fills; the mesh's own by default.
+    Its columns run along the axis `across` (0, 1, 2), its rows along `up`, from the bottom.
     """
-    low, high = mesh.bounds if box is None else np.asarray(box, dtype=float)
+    low, high = mesh.bounds
     axes = [across, up]
     texcoords = (mesh.vertices[:, axes] - low[axes]) / np.maximum(high[axes] - low[axes], 1e-9)
     return Mesh(mesh.vertices, mesh.faces, mesh.normals, texcoords)

@@ -107,13 +107,13 @@ def _soft_template(steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return unit(whole.vertices - corners), corners, np.concatenate(flats), whole.faces
 
 
-def extrude(outline: Floats, height: float, *, bevel: float = 0.003, crease: float = 0.6) -> Mesh:
+def extrude(outline: Floats, height: float, *, bevel: float = 0.003) -> Mesh:
     """Returns a prism over an outline (star-shaped about its mean) from z = 0, with bevelled rims.
 
     Texture coordinates are metres: x and y on the caps, along the outline and up on the side.
     """
     bevel = min(bevel, 0.45 * height)
-    ring, normal, inward = _creased_ring(outline, crease)
+    ring, normal, inward = _creased_ring(outline)
     inset = ring + bevel * inward
     along = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(ring, axis=0), axis=1))])
     flat = np.zeros(len(ring))
@@ -149,7 +149,7 @@ def frame(outer: ArrayLike, border: float, depth: float, bevel: float = 0.004) -
     )
 
 
-def _creased_ring(outline: Floats, crease: float) -> tuple[Floats, Floats, Floats]:
+def _creased_ring(outline: Floats) -> tuple[Floats, Floats, Floats]:
     """Returns the closed outline with sharp corners doubled, normals, and ways inward by one."""
     after = unit(np.roll(outline, -1, axis=0) - outline)
     before = np.roll(after, 1, axis=0)
@@ -157,7 +157,7 @@ def _creased_ring(outline: Floats, crease: float) -> tuple[Floats, Floats, Float
     out_before = np.stack([before[:, 1], -before[:, 0]], axis=1)
     mean = unit(out_after + out_before)
     mitre = -mean / np.maximum((mean * out_after).sum(axis=1, keepdims=True), 0.3)
-    sharp = (out_after * out_before).sum(axis=1) < np.cos(crease)
+    sharp = (out_after * out_before).sum(axis=1) < np.cos(0.6)
     index = np.repeat(np.arange(len(outline)), 1 + sharp)
     index = np.append(index[1:] if sharp[0] else index, 0)  # a doubled first corner ends the ring
     normals = np.where(sharp[index][:, None], out_after[index], mean[index])

@@ -12,13 +12,15 @@ from interverse.art.pictures.difficulty import (
 from interverse.art.pictures.folder import Folder, folder, folder_state, images
 from interverse.art.pictures.procedural import (
     HELD_OUT_KINDS,
+    Picture,
+    PictureSet,
     Procedural,
     Shelf,
+    Videos,
     procedural_backgrounds,
     procedural_floors,
     shelf,
 )
-from interverse.art.pictures.sets import Picture, PictureSet, Videos
 from interverse.art.pictures.video import (
     Drifting,
     FrameVideos,

@@ -14,8 +14,14 @@ from typing import final
 
 import numpy as np
 
-from interverse.art.pictures.procedural import procedural_backgrounds, procedural_floors
-from interverse.art.pictures.sets import Picture, PictureSet, check_index, check_size
+from interverse.art.pictures.procedural import (
+    Picture,
+    PictureSet,
+    check_index,
+    check_size,
+    procedural_backgrounds,
+    procedural_floors,
+)
 from interverse.art.textures.cache import cached, is_cached
 from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
 from interverse.core.files.limits import check_unfolded

@@ -11,10 +11,17 @@ from typing import final
 import numpy as np
 
 from interverse.art.pictures.folder import ImageFile, image_file, images_in, joined
-from interverse.art.pictures.procedural import PAINTED, Procedural, procedural_backgrounds
-from interverse.art.pictures.sets import Picture, Videos, check_index, check_number, check_size
-from interverse.art.textures import quantise, smoothstep, spectral
-from interverse.art.textures.resize import resize
+from interverse.art.pictures.procedural import (
+    PAINTED,
+    Picture,
+    Procedural,
+    Videos,
+    check_index,
+    check_number,
+    check_size,
+    procedural_backgrounds,
+)
+from interverse.art.textures import quantise, resize, smoothstep, spectral
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 

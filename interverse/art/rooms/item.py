@@ -69,7 +69,6 @@ class Surface:
     """Multiplies the texture."""
     specular: float = 0.3
     shininess: float = 0.4
-    reflectance: float = 0.0
     emission: float = 0.0
 
 

@@ -488,8 +488,6 @@ class Top:
     low: tuple[float, float]
     high: tuple[float, float]
     height: float
-    head: float = 2.0
-    """Free height above it, metres."""
     counter: bool = False
     """Whether it is a work top: taps and ovens stand there."""
 

@@ -10,14 +10,15 @@ from interverse.art.textures.fields import (
     mix,
     normalise,
     palette,
+    quantise,
     relief,
+    resize,
     smoothstep,
     spectral,
     turbulence,
     warp,
 )
 from interverse.art.textures.masonry import Masonry, bricks, planks, tiles
-from interverse.art.textures.resize import quantise, resize
 from interverse.art.textures.scatter import BlobShape, Scatter, blobs, strokes
 
 __all__ = [

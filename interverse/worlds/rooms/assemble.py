@@ -124,7 +124,6 @@ class Palette:
             rgba=surface.rgba,
             specular=surface.specular,
             shininess=surface.shininess,
-            reflectance=surface.reflectance,
             emission=surface.emission,
         )
         if own is None:
@@ -143,13 +142,7 @@ def item_spec(
 ) -> Assembled:
     """Adds an item at a pose of the world and returns the names it got, each under the prefix.
 
-    Args:
-        palette: the scene, with the textures it has.
-        item: what to add.
-        prefix: of all its names.
-        pos: where it stands.
-        quat: its turn.
-        grade: a state between others that its surfaces are mixed for; None takes them as they are.
+    With a grade, a state between others, its surfaces are mixed for that state.
     """
     root = add_body(palette.spec.worldbody, prefix, pos, quat)
     bodies: dict[str | None, MjsBody] = {None: root}
@@ -218,6 +211,5 @@ def _mixed(first: Surface, second: Surface, share: float) -> Surface:
         rgba=(1.0, 1.0, 1.0, first.rgba[3] + share * (second.rgba[3] - first.rgba[3])),
         specular=between(first.specular, second.specular),
         shininess=between(first.shininess, second.shininess),
-        reflectance=between(first.reflectance, second.reflectance),
         emission=between(first.emission, second.emission),
     )

@@ -21,9 +21,9 @@ from interverse.worlds import WORLDS
 from interverse.worlds.rooms import camera
 from interverse.worlds.rooms.actions import possible
 from interverse.worlds.rooms.confounding import preferred_objects, preferred_verbs, puts_back
-from interverse.worlds.rooms.drawing import Frame, Part
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
+from interverse.worlds.rooms.scene import Frame, Part
 from interverse.worlds.rooms.variables import ACTION, INSTANCES, TARGET, name_of
 from interverse.worlds.rooms.world import Rooms
 from interverse.worlds.world import parse_options

@@ -114,14 +114,9 @@ def union(*boxes: Bounds) -> Bounds:
 def wall_pose(
     size: tuple[float, float, float], wall: int, along: float, *, back: float, height: float = 0.0
 ) -> Pose:
-    """Returns the pose of a thing whose back is against a wall.
+    """Returns the pose of a thing whose back, so far behind its origin, is against a wall.
 
-    Args:
-        size: of the room.
-        wall: 0 is +y, then against the clock: -x, -y, +x. A thing there faces the middle.
-        along: place of the thing's middle along the wall from the wall's middle.
-        back: how far the thing's back is behind its origin.
-        height: of its origin.
+    Wall 0 is +y, then against the clock: -x, -y, +x. `along` is its place from the wall's middle.
     """
     yaw = wall * QUARTER
     away = size[1 - wall % 2] / 2 - back
@@ -188,8 +183,6 @@ def on_top(
 ) -> Pose | None:
     """Returns a free pose on a top, or None; the foot stays on it, the rest may overhang."""
     low, high = np.array(place.top.low), np.array(place.top.high)
-    if own[1][2] > place.top.head:
-        return None
     back = place.top.counter and own[1][1] - own[0][1] > 0.3  # what is deep stands at the wall
     for _ in range(tries):
         turn = 0.0 if back else float(rng.uniform(-0.5, 0.5))

@@ -13,7 +13,6 @@ from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import check_seed
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms.actions import VERBS
-from interverse.worlds.rooms.drawing import Part
 from interverse.worlds.rooms.options import MOST_ACTIONS, RoomsOptions
 from interverse.worlds.rooms.pairs import (
     Limits,
@@ -22,6 +21,7 @@ from interverse.worlds.rooms.pairs import (
     noise_of,
     values_of,
 )
+from interverse.worlds.rooms.scene import Part
 from interverse.worlds.rooms.world import Rooms
 from interverse.worlds.world import parse_options
 

@@ -31,7 +31,6 @@ from interverse.worlds.rooms.actions import (
     possible,
 )
 from interverse.worlds.rooms.camera import RoomView, aim
-from interverse.worlds.rooms.drawing import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.mechanisms import (
     Row,
     change_noise,
@@ -43,6 +42,7 @@ from interverse.worlds.rooms.mechanisms import (
 )
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.room import plan_room
+from interverse.worlds.rooms.scene import Cast, Frame, Part, Shot, Staged, cast_of, draw, staged
 from interverse.worlds.rooms.variables import (
     ACTION,
     CAMERA,
