@@ -46,6 +46,12 @@ class Intervention(ABC):
     def to_json(self) -> dict[str, Any]:
         """Returns a JSON-ready description."""
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_json(), sort_keys=True))
+
     def __or__(self, other: Mapping[str, Any] | Intervention) -> Joint:
         return Joint((*_parts(self), *_parts(as_intervention(other))))
 
@@ -90,12 +96,6 @@ class Do(Intervention):
         """Returns a JSON-ready description."""
         return {"do": {name: value.tolist() for name, value in self.values.items()}}
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Do) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(json.dumps(self.to_json(), sort_keys=True))
-
     def __reduce__(self) -> tuple[type[Do], tuple[dict[str, Any]]]:
         return Do, (dict(self.values),)
 
@@ -129,18 +129,12 @@ class Shift(Intervention):
         """Returns a JSON-ready description."""
         return {"shift": {name: value.tolist() for name, value in self.amounts.items()}}
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shift) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(json.dumps(self.to_json(), sort_keys=True))
-
     def __reduce__(self) -> tuple[type[Shift], tuple[dict[str, Any]]]:
         return Shift, (dict(self.amounts),)
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Replace(Intervention):
     """Draws variables uniformly from other spaces, with the variables' own noise addresses."""
 
@@ -175,15 +169,9 @@ class Replace(Intervention):
         """Returns a JSON-ready description."""
         return {"replace": {name: space_to_json(s) for name, s in self.spaces.items()}}
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Replace) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(json.dumps(self.to_json(), sort_keys=True))
-
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Joint(Intervention):
     """Several interventions at once, on different variables."""
 

@@ -7,6 +7,7 @@ hence `sample`). Spaces are frozen and serialise to JSON.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -118,20 +119,22 @@ class Box(Space):
                 explain(f"a Box needs low <= high, got low {self.low} and high {self.high}")
             )
 
+    @functools.cached_property
+    def _ends(self) -> list[FloatArray]:
+        """The bounds of each component, with a leading world axis where they depend on values."""
+        ends = [np.array(bound, dtype=np.float64) for bound in (self.least, self.most)]
+        whole = len(self.shape)
+        return [e if e.ndim > whole else np.array(np.broadcast_to(e, self.shape)) for e in ends]
+
     @property
     def low(self) -> FloatArray:
         """The least value of each component."""
-        return self._spread(self.least)
+        return self._ends[0].copy()
 
     @property
     def high(self) -> FloatArray:
         """The greatest value of each component."""
-        return self._spread(self.most)
-
-    def _spread(self, bound: ArrayLike) -> FloatArray:
-        array = np.array(bound, dtype=np.float64)
-        missing = len(self.shape) - array.ndim
-        return np.array(np.broadcast_to(array, self.shape)) if missing >= 0 else array
+        return self._ends[1].copy()
 
     def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each value lies between the bounds.
@@ -139,7 +142,7 @@ class Box(Space):
         A component whose two bounds are equal is pinned and never open; the bound may have been
         rounded to float32, as worlds on a device keep their values.
         """
-        low, high = self.low, self.high
+        low, high = self._ends
         free = low < high
         one = np.where(free, np.nan, low)
         pinned = np.abs(values - one) <= 2.0**-23 * np.abs(one)

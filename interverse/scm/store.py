@@ -16,7 +16,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, copy_of
+from interverse.core.arrays import Array, copy_of, to_numpy
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm.variable import KINDS, Binding, Kind, Variable
 
@@ -204,19 +204,9 @@ class Store:
         """Returns the names whose values differ in any world, looking at some keys."""
         out: set[str] = set()
         for key in keys:
-            names = self._names.get(key, [])
-            if not names or not self.slots[names[0]].index:
-                out.update(names)
-                continue
-            depth = len(self.slots[names[0]].index)
-            # Whether any flag is set for each index after the world axis, as nested lists.
-            flags = rows[key] != before[key]
-            xp = array_namespace(flags)
-            shape = flags.shape[1 : 1 + depth]
-            flat = xp.reshape(flags, (flags.shape[0], *shape, -1))
-            seen = xp.any(xp.any(flat, axis=-1), axis=0)
-            unequal = np.asarray(seen.tolist()).reshape(shape)
-            out.update(name for name in names if unequal[self.slots[name].index])
+            unequal = np.asarray(to_numpy(rows[key] != before[key]).any(axis=0))
+            names = self._names.get(key, ())
+            out.update(name for name in names if unequal[self.slots[name].index].any())
         return out
 
     def edits(
