@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from interverse.rollouts.counterfactual import counterfactual
     from interverse.scm import CausalGraph, Do, Outcome, Replace, Shift, Variable
     from interverse.scoring.world_model import score_world_model
-    from interverse.viewer.live import view
+    from interverse.viewer.server import view
 
 _LAZY = {
     "CausalGraph": "scm",
@@ -54,7 +54,7 @@ _LAZY = {
     "rollout": "rollouts",
     "score_pairs": "data.pairs.scoring",
     "score_world_model": "scoring.world_model",
-    "view": "viewer.live",
+    "view": "viewer.server",
 }
 
 __all__ = [

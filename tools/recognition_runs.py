@@ -24,8 +24,8 @@ from interverse.core.files.zip_archive import read_npz
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.fit.work import run_stamp
 from interverse.models.checkpoint import read_json, write_json
-from interverse.models.pairs.analysis import feature_scores, picture_groups
-from interverse.models.pairs.recipes import recipe
+from interverse.models.pairs.config import recipe
+from interverse.models.pairs.readout import feature_scores, picture_groups
 from interverse.models.pairs.recovery import (
     METHODS,
     SIZE,

@@ -25,10 +25,9 @@ from torch.nn import functional
 
 import interverse as iv
 from interverse.core.files.atomic import atomic
-from interverse.data.pairs.header import PAIRS_OF_A_HOUSE
+from interverse.data.pairs.shards import PAIRS_OF_A_HOUSE
 from interverse.fit.work import commit
-from interverse.models.pairs.factors import pair_factors
-from interverse.models.pairs.tensors import PairTensors, load
+from interverse.models.pairs.tensors import PairTensors, load, pair_factors
 from interverse.results.provenance import command
 from interverse.worlds.rooms import Pair, generate_pairs
 from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS, possible

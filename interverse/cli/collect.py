@@ -232,7 +232,7 @@ def _converted(folder: Path, layout: str) -> object:
 
 def _pairs(given: dict[str, Any]) -> dict[str, Any]:
     from interverse.data.pairs import CollectPairs, PairHeader, collect_pairs
-    from interverse.data.pairs.presets import collect_preset
+    from interverse.data.pairs.load import collect_preset
 
     given |= {"progress": True}
     preset, pairs = given.pop("preset"), given.pop("pairs")

@@ -6,16 +6,14 @@ from interverse.core.registry import lazy_names
 from interverse.data.dataset import Dataset, Transitions, draw_frames, open_dataset
 from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.generate import Collect, collect
-from interverse.data.minari import to_minari
 from interverse.data.original import export_original, import_original
-from interverse.data.schema import GridScene, Header, SceneWorld
-from interverse.data.schema import GridScene as Scene
 from interverse.data.splits import SPLITS, DatasetSplit, load_dataset, splits
 from interverse.data.splits import DatasetSplit as Split
+from interverse.data.store import GridScene, Header, SceneWorld
+from interverse.data.store import GridScene as Scene
 
 if TYPE_CHECKING:
-    from interverse.data.hub import export_parquet
-    from interverse.data.worldmodel import export_lance, export_worldmodel
+    from interverse.data.exports import export_lance, export_parquet, export_worldmodel, to_minari
 
 __all__ = [
     "SPLITS",
@@ -45,6 +43,8 @@ __all__ = [
 ]
 
 # They load pyarrow.
-_LAZY = {"export_lance": "worldmodel", "export_parquet": "hub", "export_worldmodel": "worldmodel"}
+_LAZY = dict.fromkeys(
+    ("export_lance", "export_parquet", "export_worldmodel", "to_minari"), "exports"
+)
 
 __getattr__ = lazy_names(__name__, _LAZY)

@@ -16,14 +16,12 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, Any, final
 
 from filelock import FileLock
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse._version import __version__
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
@@ -37,11 +35,15 @@ from interverse.core.files.atomic import (
     write_json,
 )
 from interverse.core.files.json_text import parse_json, plain, read_json_object
+from interverse.core.run import Display
+from interverse.core.type_checks import whole
 from interverse.rollouts.executors import run_units
 from interverse.worlds.own_code import data_code
 
 HEADER = "collect.json"
 FORMAT = "interverse-collection-1"
+MOST_EPISODES = 10_000_000  # of one data set
+Count = Annotated[int, whole(MOST_EPISODES)]
 MANIFEST = "shards.jsonl"
 _HASH, _SIGHT = "manifest", ".here"
 _PATTERNS = ("grid_*.h5", "house_*.h5")  # names that nothing else in the package writes
@@ -91,6 +93,16 @@ def collection_header(
         "version": __version__,
         "code": data_code(id, options),
     }
+
+
+def plain_options(value: Any) -> Any:
+    """Returns options as JSON holds them: arrays and tuples as lists; what is neither raises."""
+
+    def refuse(value: Any) -> Any:
+        told = f"option of type {type(value).__name__}"
+        raise InvalidValueError(explain(told, allowed="numbers, text, lists, None"))
+
+    return plain(value, refuse)
 
 
 def read_collection(folder: Path, kind: str) -> tuple[dict[str, Any], tuple[Shard, ...]]:
@@ -231,6 +243,29 @@ class Collection:
                 self.shards[name] = shard
                 yield unit, shard
 
+    def make_all(
+        self,
+        write: Write,
+        units: Mapping[str, range],
+        shared: Any,
+        advance: Callable[[int], None],
+    ) -> None:
+        """Makes the units that are missing, all of episodes, and finishes the folder with them.
+
+        Args:
+            write: as for `make`.
+            units: the episodes of each file.
+            shared: as for `make`; its `workers` and `cluster` say who plays.
+            advance: is told how many more episodes there are.
+        """
+        missing = [(name, unit) for name, unit in units.items() if name not in self.shards]
+        advance(sum(len(unit) for name, unit in units.items() if name in self.shards))
+        how = {"workers": shared.workers, "cluster": shared.cluster}
+        with closing(self.make(write, missing, shared, **how)) as made:
+            for unit, _ in made:
+                advance(len(unit))
+        self.finish(units)
+
     def finish(self, names: Iterable[str], **more: Any) -> None:
         """Writes the header with its shards, in order, and removes other ones.
 
@@ -252,7 +287,7 @@ class Collection:
 
 @dataclass(frozen=True, kw_only=True)
 class _Work:
-    """What all units share. A machine that finds `run` in the folder's `.here` writes there."""
+    """Makes units. A machine that finds `run` in the folder's `.here` writes there."""
 
     write: Write
     shared: Any
@@ -263,25 +298,24 @@ class _Work:
     def gpus(self) -> int:
         return getattr(self.shared, "gpus", 0)
 
+    def shard(self, path: Path, unit: Any) -> Shard:
+        """Writes a shard; returns what the manifest says of it."""
+        held = dict(self.write(path, unit, self.shared))
+        return Shard(file=path.name, bytes=path.stat().st_size, hash=file_hash(path), held=held)
+
 
 def _make(named: tuple[str, Any], work: _Work) -> tuple[Shard, bytes | None]:
     """Writes a shard into the folder, or returns its bytes where the folder cannot be seen."""
     name, unit = named
     if _sees(work):
-        return _written(work.folder / name, unit, work), None
+        return work.shard(work.folder / name, unit), None
     with scratch_folder() as folder:
-        shard = _written(folder / name, unit, work)
-        return shard, (folder / name).read_bytes()
+        return work.shard(folder / name, unit), (folder / name).read_bytes()
 
 
 def _sees(work: _Work) -> bool:
     sight = work.folder / _SIGHT
     return sight.is_file() and sight.read_text() == work.run
-
-
-def _written(path: Path, unit: Any, work: _Work) -> Shard:
-    held = work.write(path, unit, work.shared)
-    return Shard(file=path.name, bytes=path.stat().st_size, hash=file_hash(path), held=dict(held))
 
 
 def file_hash(path: Path) -> str:
@@ -355,17 +389,16 @@ def progress_bar(title: str, total: int, *, show: bool) -> Iterator[Callable[[in
 
     It appears with the first of them, so that a mistake is one line.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    shown = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
-    task = shown.add_task(title, total=total)
+    with ExitStack() as stack:
+        display, task, done = Display(show=show, unit="done"), None, 0
 
-    def advance(count: int) -> None:
-        if show and not shown.live.is_started:
-            shown.start()
-        shown.advance(task, count)
+        def advance(count: int) -> None:
+            nonlocal task, done
+            if task is None:
+                stack.enter_context(display)
+                task = display.add(title, total)
+                stack.callback(display.end, task)
+            done += count
+            display.update(task, done)
 
-    try:
         yield advance
-    finally:
-        if shown.live.is_started:
-            shown.stop()

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain
-from interverse.data.schema import GridScene, Header, variable_at
-from interverse.data.store import read_dataset, read_pixels
+from interverse.data.store import GridScene, Header, read_dataset, read_pixels, variable_at
 from interverse.scm.graph import CausalGraph
 from interverse.sim.raster import SIZE
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
@@ -27,14 +26,21 @@ from interverse.core.errors import (
     InterventionError,
     InvalidValueError,
     check_name,
-    check_whole,
     explain,
 )
 from interverse.core.files.hdf5 import new_hdf5
 from interverse.core.files.json_text import read_json_object
-from interverse.core.rng import SEED_REGIONS, check_seed, generator
-from interverse.data.collector import HEADER, Shard, collection, collection_header, read_collection
-from interverse.data.schema import MOST_EPISODES, arrays_hash
+from interverse.core.rng import SEED_REGIONS, generator
+from interverse.core.type_checks import Seed, validated
+from interverse.data.collector import (
+    HEADER,
+    Count,
+    Shard,
+    collection,
+    collection_header,
+    read_collection,
+)
+from interverse.data.store import arrays_hash
 from interverse.envs import WorldEnv, make
 from interverse.envs.interventions import check_values
 from interverse.rollouts.counterfactual import Refused, counterfactual
@@ -58,6 +64,7 @@ Twin = Mapping[str, Any]  # variable -> a value, or "A" or "B" for a draw from t
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class CollectEpisodes:
     """What to collect.
 
@@ -83,22 +90,19 @@ class CollectEpisodes:
 
     id: str
     out: Path
-    episodes: int = 100
+    episodes: Count = 100
     policy: PolicyLike = "random"
-    steps: int | None = None
-    seed: int = SEED_REGIONS["collecting"]
+    steps: Count | None = None
+    seed: Seed = SEED_REGIONS["collecting"]
     twins: tuple[Twin, ...] = ()
     actors: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    every: int = 10
-    workers: int = 1
+    every: Count = 10
+    workers: Count = 1
     cluster: str | None = None
     overwrite: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "every", "workers", *(("steps",) if self.steps else ())):
-            check_whole(getattr(self, name), name, MOST_EPISODES)
-        check_seed(self.seed)
         object.__setattr__(self, "out", Path(self.out))
 
     @property
@@ -128,14 +132,8 @@ def collect_episodes(
     }
     header = _header(config, engine)
     with collection(config.out, header, grows="episodes", overwrite=config.overwrite) as held:
-        missing = [(name, unit) for name, unit in units.items() if name not in held.shards]
-        advance(config.episodes - sum(len(unit) for _, unit in missing))
         told = replace(config, options={**options, **resolved_options(engine)})
-        made = held.make(_play, missing, told, workers=config.workers, cluster=config.cluster)
-        with closing(made):
-            for unit, _ in made:
-                advance(len(unit))
-        held.finish(units)
+        held.make_all(_play, units, told, advance)
     return config.out
 
 
@@ -198,7 +196,14 @@ class TwinFolder:
 
     def skipped(self) -> list[dict[str, int]]:
         """Returns for each twin how many leave out something done in the fact, by first reason."""
-        return self._counted(_first_left_out)
+
+        def first(fact: h5py.Group, twin: h5py.Group) -> list[str]:
+            if "refusal" in twin.attrs:
+                return []
+            theirs, mine = (json.loads(g.attrs["header"])["refusals"] for g in (fact, twin))
+            return [item["reason"] for item in mine if item not in theirs][:1]
+
+        return self._counted(first)
 
     def unchanged(self) -> list[int]:
         """Returns for each twin how many are the fact again: the intervention changed nothing."""
@@ -235,7 +240,7 @@ class TwinFolder:
                 )
             )
         with opened_episodes(self.facts.file_of(wanted)) as file:
-            group = file[_twin_name(wanted, number % len(self.twins))]
+            group = file[f"{wanted}.twin_{number % len(self.twins)}"]
             if "refusal" in group.attrs:
                 return Refusal(0, tuple(group.attrs["variables"]), str(group.attrs["refusal"]))
             return Episode.read(group)
@@ -249,14 +254,6 @@ def _old_seeds(folder: Path, header: Mapping[str, Any]) -> str:
         " shares some with folders whose seeds are among these",
         fix="Collect it again to have episodes that no other seed has",
     )
-
-
-def _first_left_out(fact: h5py.Group, twin: h5py.Group) -> list[str]:
-    """Returns the first reason for which a twin's world refused what was done in the fact."""
-    if "refusal" in twin.attrs:
-        return []
-    theirs, mine = (json.loads(group.attrs["header"])["refusals"] for group in (fact, twin))
-    return [item["reason"] for item in mine if item not in theirs][:1]
 
 
 def _check(config: CollectEpisodes) -> dict[str, str]:
@@ -274,7 +271,8 @@ def _check(config: CollectEpisodes) -> dict[str, str]:
                 fix="Leave steps out to play to the end, or pass the option max_steps",
             )
         )
-    _put_under(env, config.actors)
+    if config.actors:
+        attach_curriculum(env, curriculum_from_words(config.actors))
     env.reset(seed=config.seed)
     for twin in config.twins:
         values = {name: _value(env, name, value, config.seed, 0) for name, value in twin.items()}
@@ -284,23 +282,21 @@ def _check(config: CollectEpisodes) -> dict[str, str]:
     return engine
 
 
-def _twin_name(episode: int, number: int) -> str:
-    return f"{episode}.twin_{number}"
-
-
 def _play(path: Path, unit: range, config: CollectEpisodes) -> dict[str, Any]:
     """Writes some episodes with their twins; returns how many, and how many twins are the fact."""
     env = make(config.id, **config.options)
     unchanged = [0] * len(config.twins)
     with new_hdf5(path) as file:
         for episode in unit:
-            _put_under(env, config.actors)
+            env.driver.hook = None  # a curriculum remembers no episode
+            if config.actors:
+                attach_curriculum(env, curriculum_from_words(config.actors))
             fact = rollout(
                 env, config.policy, seed=config.seed, episode=episode, max_steps=config.steps
             )
             fact.write(file.create_group(str(episode)))
             for number, twin in enumerate(config.twins):
-                group = file.create_group(_twin_name(episode, number))
+                group = file.create_group(f"{episode}.twin_{number}")
                 values = {
                     name: _value(env, name, v, config.seed, episode) for name, v in twin.items()
                 }
@@ -314,13 +310,6 @@ def _play(path: Path, unit: range, config: CollectEpisodes) -> dict[str, Any]:
                 unchanged[number] += arrays_hash(imagined.arrays()) == arrays_hash(fact.arrays())
     env.close()
     return {"episodes": len(unit), "unchanged": unchanged}
-
-
-def _put_under(env: WorldEnv, actors: tuple[str, ...]) -> None:
-    """Puts an environment under a curriculum that remembers no episode."""
-    env.driver.hook = None
-    if actors:
-        attach_curriculum(env, curriculum_from_words(actors))
 
 
 def _value(env: WorldEnv, name: str, value: Any, seed: int, episode: int) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,20 +18,29 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
-from interverse.core.rng import SEED_REGIONS, Noise, check_seed
-from interverse.data.collector import collection, collection_header, locked, progress_bar
-from interverse.data.schema import (
+from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.rng import SEED_REGIONS, Noise
+from interverse.core.type_checks import Seed, Share, validated
+from interverse.data.collector import (
     MOST_EPISODES,
+    Count,
+    collection,
+    collection_header,
+    locked,
+    plain_options,
+    progress_bar,
+)
+from interverse.data.store import (
     ContactWorld,
     Drawn,
     GridScene,
     Header,
     SceneWorld,
-    plain_options,
+    read_header,
     value_path,
+    write_dataset,
+    write_part,
 )
-from interverse.data.store import read_header, write_dataset, write_part
 from interverse.envs.build import build_world
 from interverse.rollouts.executors import gpus_of
 from interverse.worlds.own_code import data_code
@@ -46,6 +54,7 @@ _NOT_SHAPING = ("threads", "device")  # options that change no result
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class Collect:
     """What to collect. `interverse collect ID --episodes 1000 --out FILE.h5` is made from this."""
 
@@ -53,17 +62,17 @@ class Collect:
     """A grid world's id, such as blocks/observed-3-v1."""
     out: Path
     """The folder to write, or with `.h5` at its end the file."""
-    episodes: int = 1000
+    episodes: Count = 1000
     """How many episodes."""
-    steps: int = 100
+    steps: Count = 100
     """Actions per episode."""
-    seed: int = SEED_REGIONS["collecting"]
+    seed: Seed = SEED_REGIONS["collecting"]
     """Episode e starts as `reset(seed=seed, options={"episode": e})` does. The published splits,
     tests among them, are seeds 1 to 8."""
     images: bool = False
     """Store pixels too. Without, they are drawn when asked for, which is faster than reading them
     and gives the same bytes; set it for programs that read the file by themselves."""
-    contacts: float = 0.0
+    contacts: Share = 0.0
     """Blocks only: how often, from 0 to 1, an action that pushes is drawn where there is one. With
     0 play is uniform, and 1.7% of its actions push with three blocks, 3.0% with five; with 0.5
     8.2% and 15.1%; with 1 10.6% and 18.2%, measured over 1,000 episodes of 100 steps."""
@@ -71,7 +80,7 @@ class Collect:
     """Options of the world, as for `make`."""
     overwrite: bool = False
     """Replace another data set that is there."""
-    workers: int = 1
+    workers: Count = 1
     """How many units of about 60,000 frames are played at a time; it changes no byte."""
     cluster: str | None = None
     """A Ray cluster to play on: local, auto or HOST:PORT; without, this machine's processes."""
@@ -79,11 +88,7 @@ class Collect:
     """Show a bar on standard error."""
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "steps", "workers"):
-            check_whole(getattr(self, name), name, MOST_EPISODES)
         check_whole(self.episodes * self.steps, "episodes x steps", 100 * MOST_EPISODES)
-        check_seed(self.seed)
-        check_number(self.contacts, "contacts", least=0, most=1)
         object.__setattr__(self, "out", Path(self.out))
 
     @property
@@ -103,8 +108,19 @@ def collect(config: Collect) -> Path:
         _collect(config, header, config.out, overwrite=config.overwrite)
         return config.out
     with locked(config.out):
-        if config.out.exists() and not _may_replace(config, header):
-            return config.out
+        if config.out.exists() and not config.overwrite:
+            found = read_header(config.out)
+            if found.key == header.key and found.file_name == header.file_name:
+                return config.out
+            how = f"interverse {found.version}" + ", other code" * (found.code != header.code)
+            told = f"{found.episodes} x {found.steps} of {found.id} {dict(found.options)}"
+            raise InvalidValueError(
+                explain(
+                    f"{config.out} holds another data set: {told} with seed {found.seed}, made by"
+                    f" {how}",
+                    fix="Choose another file, or pass overwrite=True",
+                )
+            )
         folder = config.out.with_name(f".{config.out.name}.{header.file_name}.parts")
         files = _collect(config, header, folder, overwrite=False)
         write_dataset(config.out, header, files)
@@ -126,13 +142,7 @@ def _collect(config: Collect, header: Header, folder: Path, *, overwrite: bool) 
         collection(folder, whole, grows="episodes", overwrite=overwrite) as held,
         progress_bar(title, config.episodes, show=config.progress) as advance,
     ):
-        missing = [(name, unit) for name, unit in units.items() if name not in held.shards]
-        advance(config.episodes - sum(len(unit) for _, unit in missing))
-        made = held.make(_write, missing, config, workers=config.workers, cluster=config.cluster)
-        with closing(made):
-            for unit, _ in made:
-                advance(len(unit))
-        held.finish(units)
+        held.make_all(_play, units, config, advance)
     return [folder / name for name in units]
 
 
@@ -153,6 +163,10 @@ def header_of(config: Collect) -> Header:
         raise InvalidValueError(
             explain(f"{config.id} has no contacts to choose", fix="Leave contacts out")
         )
+    palette = str(world.options.colormap)  # type: ignore[attr-defined]
+    if "palette" in world.variables:  # the name of the colours, and each in hexadecimal
+        rows = np.rint(255 * world.variables["palette"].default).astype(np.uint8)
+        palette = " ".join([palette, *(row.tobytes().hex() for row in rows)])
     return Header(
         id=config.id,
         options=options,
@@ -162,20 +176,11 @@ def header_of(config: Collect) -> Header:
         images=bool(config.images) or not isinstance(world, SceneWorld),
         targets="target" in world.observation_space.spaces,  # type: ignore[attr-defined]
         actions=int(world.action_space.n),  # type: ignore[attr-defined]
-        palette=_palette(world),
+        palette=palette,
         graph=world.graph.to_json(),
         code=data_code(config.id, config.options),
         contacts=float(config.contacts),
     )
-
-
-def _palette(world: World) -> str:
-    """Returns the name of the colours and, where a variable lists them, each in hexadecimal."""
-    name = str(world.options.colormap)  # type: ignore[attr-defined]
-    if "palette" not in world.variables:
-        return name
-    rows = np.rint(255 * world.variables["palette"].default).astype(np.uint8)
-    return " ".join([name, *(row.tobytes().hex() for row in rows)])
 
 
 def _build(config: Collect, count: int) -> World:
@@ -196,14 +201,8 @@ def _build(config: Collect, count: int) -> World:
 # --------------------------------------------------------------------------- playing
 
 
-def _write(path: Path, unit: range, config: Collect) -> dict[str, int]:
+def _play(path: Path, unit: range, config: Collect) -> dict[str, int]:
     """Writes the shard of some episodes of random play."""
-    write_part(path, _play(config, unit))
-    return {"episodes": len(unit)}
-
-
-def _play(config: Collect, unit: range) -> dict[str, Any]:
-    """Returns the arrays of some episodes of random play."""
     world = _build(config, len(unit))
     everyone = np.arange(len(unit))
     noise = Noise(
@@ -229,14 +228,9 @@ def _play(config: Collect, unit: range) -> dict[str, Any]:
     for group, name in (("scene", "images"), ("target", "target_images")):
         if config.images and f"{group}/positions" in out:
             out[name] = Drawn(GridScene(*(out[f"{group}/{part}"] for part in GridScene._fields)))
-    return {
-        "actions": actions,
-        "rewards": rewards,
-        "seeds": np.array(noise.seeds),
-        "episodes": np.array(noise.episodes),
-        **out,
-        **values,
-    }
+    out |= {"actions": actions, "rewards": rewards, **values}
+    write_part(path, out | {"seeds": np.array(noise.seeds), "episodes": np.array(noise.episodes)})
+    return {"episodes": len(unit)}
 
 
 def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
@@ -287,23 +281,3 @@ def _look(world: World) -> dict[str, NDArray[Any]]:
 
 def _numpy(array: Any) -> NDArray[Any]:
     return array if isinstance(array, np.ndarray) else np.asarray(array.cpu())
-
-
-# --------------------------------------------------------------------------- the file
-
-
-def _may_replace(config: Collect, header: Header) -> bool:
-    """Returns whether to write over what is there; False if that is the data set wanted."""
-    if config.overwrite:
-        return True
-    found = read_header(config.out)
-    if found.key == header.key and found.file_name == header.file_name:
-        return False
-    how = f"interverse {found.version}" + ", other code" * (found.code != header.code)
-    raise InvalidValueError(
-        explain(
-            f"{config.out} holds another data set: {found.episodes} x {found.steps} of {found.id}"
-            f" {dict(found.options)} with seed {found.seed}, made by {how}",
-            fix="Choose another file, or pass overwrite=True",
-        )
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,8 +23,7 @@ from interverse.core.files.hdf5 import new_hdf5
 from interverse.core.rng import Noise
 from interverse.data.dataset import Dataset
 from interverse.data.generate import Collect, header_of
-from interverse.data.schema import Header
-from interverse.data.store import opened, write_dataset, write_part
+from interverse.data.store import Header, opened, write_dataset, write_part
 from interverse.envs.build import build_world
 from interverse.sim.raster import CELL, GRID
 
@@ -79,30 +79,26 @@ def import_original(
             raise ValueError("it has no episodes")
         steps = len(file[names[0]]["action"])
         config = Collect(id=id, out=Path(out), episodes=len(names), steps=steps, options=options)
-        return _write(file, names, config)
-
-
-def _write(file: h5py.File, names: list[str], config: Collect) -> Path:
-    header = _imported(header_of(config))
-    parts = config.out.with_name(f".{config.out.name}.import.parts")
-    shutil.rmtree(parts, ignore_errors=True)
-    files, highest = [], 0
-    try:
-        for start in range(0, len(names), _EPISODES_AT_ONCE):
-            chosen = names[start : start + _EPISODES_AT_ONCE]
-            files.append(parts / f"{start:09d}.h5")
-            part = _read(file, chosen, header, start)
-            highest = max(highest, int(part["actions"].max()))
-            _check_world(config, part["actions"], part["images"])
-            write_part(files[-1], part)
-        # Random play, which these files hold, leaves none of the last actions out for long.
-        chance = ((highest + 1) / header.actions) ** (len(names) * header.steps)
-        if chance < _UNLIKELY:
-            wrong = f"its actions end at {highest}, and there are {header.actions}"
-            raise _other_world(config, wrong)
-        write_dataset(config.out, header, files)
-    finally:
+        told: dict[str, Any] = {"images": True, "targets": True, "seed": -1, "source": "imported"}
+        header = replace(header_of(config), **told)
+        parts = config.out.with_name(f".{config.out.name}.import.parts")
         shutil.rmtree(parts, ignore_errors=True)
+        files, highest = [], 0
+        try:
+            for start in range(0, len(names), _EPISODES_AT_ONCE):
+                files.append(parts / f"{start:09d}.h5")
+                part = _read(file, names[start : start + _EPISODES_AT_ONCE], header, start)
+                highest = max(highest, int(part["actions"].max()))
+                _check_world(config, part["actions"], part["images"])
+                write_part(files[-1], part)
+            # Random play, which these files hold, leaves none of the last actions out for long.
+            chance = ((highest + 1) / header.actions) ** (len(names) * header.steps)
+            if chance < _UNLIKELY:
+                wrong = f"its actions end at {highest}, and there are {header.actions}"
+                raise _other_world(config, wrong)
+            write_dataset(config.out, header, files)
+        finally:
+            shutil.rmtree(parts, ignore_errors=True)
     return config.out
 
 
@@ -146,14 +142,9 @@ def _occupied(present: NDArray[np.bool_]) -> NDArray[np.int64]:
     return cells.sum((1, 2))
 
 
-def _imported(header: Header) -> Header:
-    told = {"images": True, "targets": True, "seed": -1, "source": "imported"}
-    return Header(**{name: getattr(header, name) for name in Header.__slots__} | told)
-
-
 def _read(file: h5py.File, names: list[str], header: Header, start: int) -> dict[str, NDArray[Any]]:
     """Returns the arrays of some episodes; one of another shape raises naming it."""
-    actions, rewards, images, targets = [], [], [], []
+    parts: dict[str, list[NDArray[Any]]] = {}
     for name in names:
         group = file[name]
         absent = [member for member in _MEMBERS if member not in group]
@@ -166,16 +157,17 @@ def _read(file: h5py.File, names: list[str], header: Header, start: int) -> dict
                     allowed=f"{header.steps}, as the first",
                 )
             )
-        images.append(_to_bytes(np.concatenate([group["obs"][:], group["next_obs"][-1:]])))
-        targets.append(_to_bytes(group["target"][:]))
-        actions.append(group["action"][:].astype(np.int64))
-        rewards.append(group["reward"][:].astype(np.float64))
+        seen = np.concatenate([group["obs"][:], group["next_obs"][-1:]])
+        for key, array in (
+            ("actions", group["action"][:].astype(np.int64)),
+            ("rewards", group["reward"][:].astype(np.float64)),
+            ("images", _to_bytes(seen)),
+            ("target_images", _to_bytes(group["target"][:])),
+        ):
+            parts.setdefault(key, []).append(array)
     count = len(names)
     return {
-        "actions": np.stack(actions),
-        "rewards": np.stack(rewards),
-        "images": np.stack(images),
-        "target_images": np.stack(targets),
+        **{key: np.stack(arrays) for key, arrays in parts.items()},
         "states": np.zeros((count, header.steps + 1, 0), dtype=np.int64),
         "seeds": np.full(count, -1, dtype=np.int64),
         "episodes": np.arange(start, start + count, dtype=np.int64),

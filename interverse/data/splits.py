@@ -176,29 +176,6 @@ def load_dataset(
             raise InvalidValueError(explain(told))
         return load_pairs(id, split, folder=folder, progress=progress, **options)
     split = "train" if split is None else split
-    config = _config(id, split, options)
-    if isinstance(episodes, Integral) and episodes > config.episodes:
-        raise InvalidValueError(
-            explain(
-                f"episodes is {episodes}, and split {split!r} has {config.episodes}",
-                fix="Collect a data set of your own with collect",
-            )
-        )
-    wanted = int(episodes) if isinstance(episodes, Integral) else episodes
-    config = replace(
-        config,
-        images=images,
-        contacts=contacts,
-        progress=progress,
-        episodes=config.episodes if wanted is None else wanted,
-    )
-    header = header_of(config)
-    name = f"{id.replace('/', '-')}.{split}.{header.file_name}.h5"
-    path = (datasets_folder() if folder is None else Path(folder)) / name
-    return open_dataset(collect(replace(config, out=path)))
-
-
-def _config(id: str, split: str, options: Mapping[str, Any]) -> Collect:
     table = splits(id, **options)
     check_name("split", split, table, fix=f"These are the splits of {id}")
     chosen = table[split]
@@ -210,11 +187,26 @@ def _config(id: str, split: str, options: Mapping[str, Any]) -> Collect:
                     fix=f"Leave {name} out, or choose another split",
                 )
             )
-    return Collect(
+    if isinstance(episodes, Integral) and episodes > chosen.episodes:
+        raise InvalidValueError(
+            explain(
+                f"episodes is {episodes}, and split {split!r} has {chosen.episodes}",
+                fix="Collect a data set of your own with collect",
+            )
+        )
+    wanted: Any = int(episodes) if isinstance(episodes, Integral) else episodes
+    config = Collect(
         id=id,
         out=Path(),
-        episodes=chosen.episodes,
+        episodes=chosen.episodes if wanted is None else wanted,
         steps=chosen.steps,
         seed=chosen.seed,
+        images=images,
+        contacts=contacts,
         options={**options, **chosen.options},
+        progress=progress,
     )
+    header = header_of(config)
+    name = f"{id.replace('/', '-')}.{split}.{header.file_name}.h5"
+    path = (datasets_folder() if folder is None else Path(folder)) / name
+    return open_dataset(collect(replace(config, out=path)))

@@ -1,33 +1,193 @@
-"""Arrays in HDF5: written whole or not at all, checked when read.
+"""Data sets of grid worlds at rest: their header, and their arrays in HDF5.
 
-Pixels are compressed one episode a chunk, by threads, and copied between files as compressed.
-Every other array is small; it is compressed with a checksum, and a hash of all stands beside them.
+An episode has T actions and T + 1 frames. A frame is kept as the scene it is drawn from (cells,
+shapes and colours of the objects, all uint8), which is a hundredth of its pixels; pixels are kept
+too where asked for, and for worlds that do not tell their scenes: one episode a chunk, compressed
+by threads and copied between files as compressed. Every other array is small; it is compressed with
+a checksum. Files are written whole or not at all, and checked when read.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse._version import __version__
+from interverse.core.arrays import Array
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError, explain
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
+from interverse.core.files.json_text import parse_json
 from interverse.data.collector import read_collection
-from interverse.data.schema import FORMAT, Drawn, Header, arrays_hash, fingerprint
+from interverse.sim import raster
 
+FORMAT = "interverse-dataset-1"
 PIXELS = ("images", "target_images")
+_VALUES = "values/"
 _LEVEL = 1  # pixels are mostly black: more effort gains little and costs much
 _HASH = "hash"
 _CHECKS = "checks"  # of the pictures, one an episode
+
+
+class GridScene(NamedTuple):
+    """What pictures are drawn from; leading axes are the same in all three."""
+
+    positions: Array  # (..., n, 2), row and column
+    shapes: Array  # (..., n)
+    colors: Array  # (..., n, 3) uint8
+
+    def draw(self) -> Array:
+        """Returns the pictures, uint8 (..., 50, 50, 3), on the scene's device."""
+        lead = tuple(self.shapes.shape[:-1])
+        flat = [part.reshape(-1, *part.shape[len(lead) :]) for part in self]
+        # Indices as int64: uint8 would be read as a mask by Torch.
+        whole = [a.astype(np.int64) if isinstance(a, np.ndarray) else a.long() for a in flat[:2]]
+        drawn = raster.draw(whole[0], whole[1], flat[2])
+        return drawn.reshape(*lead, *drawn.shape[1:])
+
+
+@final
+class Drawn:
+    """The pictures of a scene as rows that are drawn when asked for."""
+
+    def __init__(self, scene: GridScene) -> None:
+        self._scene = scene
+        self.shape = (*scene.shapes.shape[:-1], raster.SIZE, raster.SIZE, 3)
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, row: int) -> NDArray[np.uint8]:
+        return np.asarray(GridScene(*(part[row : row + 1] for part in self._scene)).draw()[0])
+
+
+@runtime_checkable
+class SceneWorld(Protocol):
+    """A world that tells what its pictures are drawn from, so that none need be stored."""
+
+    def scenes(self) -> Mapping[str, tuple[Array, Array, Array]]:
+        """Returns positions, shapes and uint8 colours behind `image` and, if any, `target`."""
+
+    def state(self) -> Array:
+        """Returns the observation's `state`."""
+
+
+@runtime_checkable
+class ContactWorld(Protocol):
+    """A world that tells which actions move two things at once."""
+
+    def pushes(self) -> Array:
+        """Returns (N, actions): whether an action would push something now."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What made a data set. Two data sets of equal headers are equal.
+
+    Attributes:
+        id: the world's id; `options`: what `make` was given, so that make(id, **options) rebuilds.
+        seed: episode e is `reset(seed=seed, options={"episode": e})`.
+        episodes: how many; `steps`: actions per episode.
+        images: whether pixels are stored. targets: whether episodes have a target picture.
+        actions: how many actions there are to choose from.
+        palette: the name of the colours.
+        graph: the causal graph, as `CausalGraph.to_json` writes it.
+        contacts: how often a push is chosen where there is one; see `Collect`.
+        source: "collected" by playing, or "imported" from a file of the original's layout.
+        version: the package version that wrote it; `code`: a hash of that code and of the world's
+            own, empty in files from before it was written down.
+    """
+
+    id: str
+    options: Mapping[str, Any]
+    seed: int
+    episodes: int
+    steps: int
+    images: bool
+    targets: bool
+    actions: int
+    palette: str
+    graph: str
+    source: str = "collected"
+    version: str = __version__
+    code: str = ""
+    contacts: float = 0.0
+
+    def to_json(self) -> str:
+        """Returns the header as JSON, keys sorted."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Header:
+        """Returns the header that `to_json` wrote; anything else raises FileFormatError."""
+        try:
+            data = parse_json(text, "the header")
+            data = {"code": "", "contacts": 0.0, **data}  # files from before they were written down
+            return cls(**{item.name: data[item.name] for item in fields(cls)})
+        except (ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(
+                explain(f"not a data-set header: {error}", allowed=FORMAT)
+            ) from error
+
+    @property
+    def key(self) -> str:
+        """What the content depends on, as JSON: everything but who wrote it."""
+        told = {n: v for n, v in asdict(self).items() if n not in ("version", "code")}
+        if not self.contacts:  # as before there was a choice
+            del told["contacts"]
+        return json.dumps(told, sort_keys=True)
+
+    @property
+    def short_hash(self) -> str:
+        """Ten hexadecimal digits that stand for the content, for file names."""
+        return hashlib.blake2b(self.key.encode(), digest_size=5).hexdigest()
+
+    @property
+    def file_name(self) -> str:
+        """The content and the code that wrote it, short: two files of one name are equal."""
+        code = hashlib.blake2b(self.code.encode(), digest_size=5).hexdigest()
+        return f"{self.short_hash}-{self.version}-{code}"
+
+
+def arrays_hash(arrays: Mapping[str, NDArray[Any]], key: str = "") -> str:
+    """Returns a hash of arrays by name, with their types and shapes, and of a key before them."""
+    digest = hashlib.blake2b(key.encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.data if array.size else b"")
+    return digest.hexdigest()
+
+
+def value_path(variable: str) -> str:
+    """Returns where a variable's values lie in the file.
+
+    A slash would make a folder, and `edge_0_1` cannot be one beside `edge_0_1/delay`.
+
+    >>> value_path("block_0/weight")
+    'values/block_0:weight'
+    """
+    return _VALUES + variable.replace("/", ":")
+
+
+def variable_at(path: str) -> str | None:
+    """Returns the variable whose values lie at a path; None if other things do."""
+    return path[len(_VALUES) :].replace(":", "/") if path.startswith(_VALUES) else None
+
+
+# ------------------------------------------------------------------------------------------ files
 
 
 def write_part(path: Path, arrays: Mapping[str, NDArray[Any] | Drawn]) -> None:
@@ -53,14 +213,21 @@ def write_dataset(path: Path, header: Header, parts: Sequence[Path]) -> None:
         small = _join_small(parts)
         for name, array in small.items():
             _write_small(file, name, array)
-        file.attrs["fingerprint"] = fingerprint(header, small)
+        file.attrs["fingerprint"] = arrays_hash(small, header.key)
         checks: dict[str, NDArray[np.uint32]] = {}
         start = 0
         for part in parts:
             with open_hdf5(part, lazy=PIXELS) as source:
                 for name in (name for name in PIXELS if name in source):
                     table = checks.setdefault(name, np.zeros(header.episodes, np.uint32))
-                    _copy_pixels(source[name], file, name, table, start)
+                    packed = source[name]
+                    if name not in file:
+                        _create_pixels(file, name, (len(table), *packed.shape[1:]))
+                    for row in range(len(packed)):
+                        mask, data = _packed_row(packed, row)
+                        origin = (start + row, *(0,) * (packed.ndim - 1))
+                        file[name].id.write_direct_chunk(origin, data, mask)
+                        table[start + row] = zlib.crc32(data)
                 start += len(source["actions"])
         _write_checks(file, checks)
 
@@ -119,19 +286,6 @@ def _packed_row(pixels: h5py.Dataset, row: int) -> tuple[int, bytes]:
     return pixels.id.read_direct_chunk((row, *(0,) * (pixels.ndim - 1)))
 
 
-def _copy_pixels(
-    source: h5py.Dataset, file: h5py.File, name: str, checks: NDArray[np.uint32], start: int
-) -> None:
-    """Copies packed rows, from a row on, and writes down the checksum of each."""
-    if name not in file:
-        _create_pixels(file, name, (len(checks), *source.shape[1:]))
-    origin, out = (0,) * (source.ndim - 1), file[name].id
-    for i in range(len(source)):
-        mask, data = _packed_row(source, i)
-        out.write_direct_chunk((start + i, *origin), data, mask)
-        checks[start + i] = zlib.crc32(data)
-
-
 def read_small(file: h5py.File, without: str = "\0") -> dict[str, NDArray[Any]]:
     """Returns every array of an open file but the pixels and those below a path, by path."""
     arrays: dict[str, NDArray[Any]] = {}
@@ -148,7 +302,9 @@ def read_small(file: h5py.File, without: str = "\0") -> dict[str, NDArray[Any]]:
 def read_header(path: Path) -> Header:
     """Returns the header of a data set's file."""
     with opened(path) as file:
-        return _header(file)
+        if (found := file.attrs.get("format")) != FORMAT:
+            raise ValueError(f"format {found!r}")
+        return Header.from_json(file.attrs["header"])
 
 
 def read_dataset(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
@@ -156,9 +312,10 @@ def read_dataset(path: Path) -> tuple[Header, dict[str, NDArray[Any]]]:
     if path.is_dir():
         told, shards = read_collection(path, "grid")
         return Header.from_json(json.dumps(told)), _join_small([path / s.file for s in shards])
+    header = read_header(path)
     with opened(path) as file:
-        header, arrays = _header(file), read_small(file)
-        if fingerprint(header, arrays) != file.attrs["fingerprint"]:
+        arrays = read_small(file)
+        if arrays_hash(arrays, header.key) != file.attrs["fingerprint"]:
             raise ValueError("the arrays do not match their fingerprint")
         return header, arrays
 
@@ -179,28 +336,16 @@ def read_pixels(path: Path, name: str, episodes: NDArray[np.int64]) -> NDArray[n
         ]
         return np.concatenate(parts)[np.argsort(order)]
     with opened(path) as file:
-        pixels, checks = file[name], _checks(file)
+        checks = {name: table[()] for name, table in file[_CHECKS].items()}
+        if arrays_hash(checks) != file.attrs[_CHECKS]:
+            raise ValueError("the checksums of the pictures were changed")
+        pixels = file[name]
         out = np.empty((len(episodes), *pixels.shape[1:]), dtype=np.uint8)
         for row, episode in enumerate(episodes.tolist()):
             if zlib.crc32(_packed_row(pixels, episode)[1]) != checks[name][episode]:
                 raise ValueError(f"the pictures of episode {episode} were changed")
             pixels.read_direct(out, np.s_[episode], np.s_[row])
         return out
-
-
-def _checks(file: h5py.File) -> dict[str, NDArray[np.uint32]]:
-    """Returns the checksum of each episode's pictures."""
-    checks = {name: table[()] for name, table in file[_CHECKS].items()}
-    if arrays_hash(checks) != file.attrs[_CHECKS]:
-        raise ValueError("the checksums of the pictures were changed")
-    return checks
-
-
-def _header(file: h5py.File) -> Header:
-    found = file.attrs.get("format")
-    if found != FORMAT:
-        raise ValueError(f"format {found!r}")
-    return Header.from_json(file.attrs["header"])
 
 
 @contextmanager

@@ -70,7 +70,14 @@ def interval(
     >>> bool(found.low < found.estimate < found.high)
     True
     """
-    _check(confidence, resamples, method)
+    if not 0 < confidence < 1:
+        raise InvalidValueError(
+            explain(f"confidence must be a share, got {confidence}", allowed="above 0, below 1")
+        )
+    if resamples < 1:
+        raise InvalidValueError(explain(f"resamples must be at least 1, got {resamples}"))
+    if method not in METHODS:
+        raise InvalidValueError(explain(f"unknown method {method!r}", allowed=", ".join(METHODS)))
     table = score_table(scores)
     if not table.shape[-2]:
         table = np.full((*table.shape[:-2], 1, table.shape[-1]), np.nan)  # no run: a missing one
@@ -102,17 +109,6 @@ def varies(scores: ArrayLike) -> NDArray[np.bool_]:
     high = np.max(table, axis=-2, where=known, initial=-np.inf)
     size = np.where(known & np.isfinite(table), np.abs(table), 0.0).max(axis=-2, initial=0.0)
     return (low < high) & (high > low + ROUNDING * size)
-
-
-def _check(confidence: float, resamples: int, method: str) -> None:
-    if not 0 < confidence < 1:
-        raise InvalidValueError(
-            explain(f"confidence must be a share, got {confidence}", allowed="above 0, below 1")
-        )
-    if resamples < 1:
-        raise InvalidValueError(explain(f"resamples must be at least 1, got {resamples}"))
-    if method not in METHODS:
-        raise InvalidValueError(explain(f"unknown method {method!r}", allowed=", ".join(METHODS)))
 
 
 def _draws(
@@ -168,7 +164,12 @@ def _acceleration(table: FloatArray, sizes: NDArray[np.int64], statistic: Statis
     runs, tasks = table.shape[-2:]
     cubes = squares = np.zeros(())
     for task in range(tasks):
-        without = np.stack([statistic(_left_out(table, run, task)) for run in range(runs)])
+        left_out = []
+        for run in range(runs):
+            rest = table.copy()
+            rest[..., run, task] = np.nan
+            left_out.append(statistic(rest))
+        without = np.stack(left_out)
         known = np.moveaxis(~np.isnan(table[..., task]), -1, 0)
         known = known.reshape(known.shape + (1,) * (without.ndim - known.ndim))
         size = known.sum(axis=0)
@@ -179,9 +180,3 @@ def _acceleration(table: FloatArray, sizes: NDArray[np.int64], statistic: Statis
         squares = squares + np.sum(influence**2, axis=0) / (np.maximum(size, 1) * drawn)
     safe = np.where(squares > 0, squares, 1.0)
     return np.where(squares > 0, cubes / (6 * safe**1.5), 0.0)
-
-
-def _left_out(table: FloatArray, run: int, task: int) -> FloatArray:
-    rest = table.copy()
-    rest[..., run, task] = np.nan
-    return rest

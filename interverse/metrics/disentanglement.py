@@ -31,6 +31,12 @@ except ImportError as error:
 DISCRETE = 10
 Trees = Literal["forest", "boosting"]
 _TREES = 50
+_MODELS: dict[tuple[Trees, bool], Any] = {
+    ("forest", True): RandomForestClassifier,
+    ("forest", False): RandomForestRegressor,
+    ("boosting", True): GradientBoostingClassifier,
+    ("boosting", False): GradientBoostingRegressor,
+}
 _TINY = 1e-12
 
 
@@ -66,7 +72,11 @@ def dci(
     fit, test = halves(len(left), rng, groups)
     columns, scores = [], []
     for column in right.T:
-        model = _tree_model(column, trees, int(rng.integers(2**31)))
+        kind = _MODELS[trees, is_discrete(column)]
+        # Every split chooses among all latents: of a few, an idle one would have to be split on.
+        how: dict[str, Any] = {"n_jobs": -1} if trees == "forest" else {}
+        seed = int(rng.integers(2**31))
+        model = kind(n_estimators=_TREES, random_state=seed, max_features=None, **how)
         if len(np.unique(column[fit])) < 2:
             columns.append(np.zeros(left.shape[1]))
             scores.append(0.0)
@@ -74,10 +84,18 @@ def dci(
         target = column.astype(str) if is_discrete(column) else column
         model.fit(left[fit], target[fit])
         columns.append(np.asarray(model.feature_importances_))
-        scores.append(_quality(model.predict(left[test]), target[test], is_discrete(column)))
+        guess, true = model.predict(left[test]), target[test]
+        if is_discrete(column):
+            scores.append(_above_commonest(float(np.mean(guess == true)), true))
+            continue
+        spread = np.sum((true - true.mean()) ** 2)
+        found = 1 - np.sum((guess - true) ** 2) / spread if spread > 0 else 0.0
+        scores.append(float(max(0.0, found)))
     importance = np.stack(columns, axis=1)
+    used = importance.sum(axis=1)
+    focused = np.sum([_focus(row) for row in importance] * used)
     return DCI(
-        disentanglement=_disentanglement(importance),
+        disentanglement=float(focused / used.sum()) if used.sum() > _TINY else 0.0,
         completeness=float(np.mean([_focus(column) for column in importance.T])),
         informativeness=float(np.mean(scores)),
         importance=importance,
@@ -163,27 +181,6 @@ def is_discrete(column: Floats) -> bool:
     return len(np.unique(column)) <= DISCRETE
 
 
-def _tree_model(column: Floats, trees: Trees, seed: int) -> Any:
-    kinds = {
-        ("forest", True): RandomForestClassifier,
-        ("forest", False): RandomForestRegressor,
-        ("boosting", True): GradientBoostingClassifier,
-        ("boosting", False): GradientBoostingRegressor,
-    }
-    # Every split chooses among all latents: of a few, an idle one would have to be split on.
-    fields: dict[str, Any] = {"n_estimators": _TREES, "random_state": seed, "max_features": None}
-    if trees == "forest":
-        fields["n_jobs"] = -1
-    return kinds[trees, is_discrete(column)](**fields)
-
-
-def _quality(guess: NDArray[Any], true: NDArray[Any], discrete: bool) -> float:
-    if discrete:
-        return _above_commonest(float(np.mean(guess == true)), true)
-    spread = np.sum((true - true.mean()) ** 2)
-    return float(max(0.0, 1 - np.sum((guess - true) ** 2) / spread)) if spread > 0 else 0.0
-
-
 def _above_commonest(accuracy: float, true: NDArray[Any]) -> float:
     share = float(np.unique(true, return_counts=True)[1].max()) / len(true)
     return max(0.0, (accuracy - share) / (1 - share)) if share < 1 else 0.0
@@ -197,13 +194,6 @@ def _focus(weights: Floats) -> float:
     shares = weights / total
     shares = shares[shares > 0]
     return float(1 + np.sum(shares * np.log(shares)) / np.log(len(weights)))
-
-
-def _disentanglement(importance: Floats) -> float:
-    total = importance.sum(axis=1)
-    if total.sum() <= _TINY:
-        return 0.0
-    return float(np.sum([_focus(row) for row in importance] * total) / total.sum())
 
 
 def _stump(latent: Floats, column: Floats) -> float:
@@ -224,8 +214,15 @@ def _gap(scores: Floats) -> float:
 
 def _information(latents: ArrayLike, factors: ArrayLike, bins: int) -> tuple[Floats, Floats]:
     """Returns mutual information in nats, (latents, factors), and the factors' entropies."""
+
+    def cut(column: Floats) -> NDArray[np.int64]:
+        if is_discrete(column):
+            return np.unique(column, return_inverse=True)[1].astype(np.int64)
+        edges = np.linspace(column.min(), column.max(), bins + 1)[1:-1]
+        return np.digitize(column, edges).astype(np.int64)
+
     left, right = two_arrays(latents, factors)
-    cells = [[_cut(column, bins) for column in values.T] for values in (left, right)]
+    cells = [[cut(column) for column in values.T] for values in (left, right)]
     entropies = np.array([_entropy(np.bincount(factor)) for factor in cells[1]])
     out = np.zeros((left.shape[1], right.shape[1]))
     for i, latent in enumerate(cells[0]):
@@ -234,13 +231,6 @@ def _information(latents: ArrayLike, factors: ArrayLike, bins: int) -> tuple[Flo
             joint = np.unique(latent * (factor.max() + 1) + factor, return_counts=True)[1]
             out[i, j] = own + entropies[j] - _entropy(joint)
     return np.clip(out, 0, None), entropies
-
-
-def _cut(column: Floats, bins: int) -> NDArray[np.int64]:
-    if is_discrete(column):
-        return np.unique(column, return_inverse=True)[1].astype(np.int64)
-    edges = np.linspace(column.min(), column.max(), bins + 1)[1:-1]
-    return np.digitize(column, edges).astype(np.int64)
 
 
 def _entropy(counts: NDArray[Any]) -> float:

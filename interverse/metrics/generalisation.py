@@ -135,7 +135,7 @@ def gaps(
     ('mass', 0.8)
     """
     values = _flat(scores)
-    same = _labels(alike, len(values))
+    same = np.arange(len(values)) if alike is None else _column(alike, len(values), "alike")
     rows = []
     for variable, labels in spaces.items():
         where = _column(labels, len(values), f"spaces[{variable!r}]")
@@ -187,10 +187,6 @@ def _around(estimate: float, drawn: FloatArray, confidence: float) -> Interval:
 
 def _flat(scores: ArrayLike) -> FloatArray:
     return np.asarray(scores, dtype=np.float64).ravel()
-
-
-def _labels(alike: ArrayLike | None, length: int) -> NDArray[np.generic]:
-    return np.arange(length) if alike is None else _column(alike, length, "alike")
 
 
 def _column(values: ArrayLike, length: int, name: str) -> NDArray[np.generic]:

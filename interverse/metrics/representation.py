@@ -11,7 +11,7 @@ numbers or names: a group's samples go to one half, or the reader would know the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,8 +91,10 @@ def r2(prediction: ArrayLike, truth: ArrayLike, kind: Kind = "continuous") -> Fl
         error, spread = _turn(guess - true) ** 2, _turn(true - middle) ** 2
         varies = spread.max(0) > _SAME_ANGLE**2  # -pi and pi are one angle
         return _one_minus(error, spread, varies)
-    elif kind == "categorical":
-        error, spread = (guess != true).astype(float), (true != _modes(true)).astype(float)
+    if kind == "categorical":
+        counted = [np.unique(column, return_counts=True) for column in true.T]
+        modes = np.array([values[counts.argmax()] for values, counts in counted])
+        error, spread = (guess != true).astype(float), (true != modes).astype(float)
     else:
         error, spread = (guess - true) ** 2, (true - true.mean(0)) ** 2
     return _one_minus(error, spread, np.ptp(true, axis=0) > 0)
@@ -294,11 +296,3 @@ def _middle_angle(column: Floats) -> float:
 def _turn(angle: Floats) -> Floats:
     out: Floats = (angle + np.pi) % (2 * np.pi) - np.pi
     return out
-
-
-def _modes(true: Floats) -> Floats:
-    def mode(column: Floats) -> Any:
-        values, counts = np.unique(column, return_counts=True)
-        return values[counts.argmax()]
-
-    return np.array([mode(column) for column in true.T])

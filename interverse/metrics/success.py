@@ -6,8 +6,6 @@ of unequal length are padded on the right; `length` then says how many steps of 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -135,9 +133,10 @@ def _episodes(values: ArrayLike, length: ArrayLike | None) -> tuple[FloatArray, 
     lengths = np.asarray(steps.shape[-1] if length is None else length)
     whole = np.issubdtype(lengths.dtype, np.integer)
     if not whole or np.any(lengths < 1) or np.any(lengths > steps.shape[-1]):
+        shown = np.array2string(np.asarray(length), threshold=6).replace("\n", " ")
         raise InvalidValueError(
             explain(
-                f"length must count steps of the episode, got {_short(length)}",
+                f"length must count steps of the episode, got {shown}",
                 allowed=f"whole numbers from 1 to {steps.shape[-1]}",
             )
         )
@@ -159,8 +158,3 @@ def _within(steps: FloatArray, count: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _mean_where(steps: FloatArray, mask: NDArray[np.bool_]) -> FloatArray:
     return np.where(mask, steps, 0.0).sum(axis=-1) / mask.sum(axis=-1)
-
-
-def _short(value: Any) -> str:
-    text = np.array2string(np.asarray(value), threshold=6)
-    return text.replace("\n", " ")

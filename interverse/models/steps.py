@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from interverse.core.errors import InvalidValueError
+from interverse.core.rng import generator
 
 Precision = Literal["float32", "tf32", "bf16"]
 
@@ -40,19 +41,27 @@ def matmul_precision(precision: Precision, *, tune: bool = True) -> Iterator[Non
         torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32 = tuned, exact
 
 
-def check_device(device: str) -> None:
+def check_device(device: str, name: str = "device") -> None:
     """Raises for a device that Torch does not know or cannot reach."""
     try:
         kind = torch.device(device).type
     except RuntimeError as error:
-        raise InvalidValueError(f"device is {device!r}", allowed="cpu, cuda or cuda:N") from error
+        raise InvalidValueError(f"{name} is {device!r}", allowed="cpu, cuda or cuda:N") from error
     if kind not in ("cpu", "cuda"):
-        raise InvalidValueError(f"device is {device!r}", allowed="cpu, cuda or cuda:N")
+        raise InvalidValueError(f"{name} is {device!r}", allowed="cpu, cuda or cuda:N")
     if kind == "cuda" and not torch.cuda.is_available():
         raise InvalidValueError(
-            f"device is {device!r}, but Torch finds no GPU",
+            f"{name} is {device!r}, but Torch finds no GPU",
             fix="Pass --device cpu, or look at `interverse doctor`",
         )
+
+
+@contextmanager
+def seeded(name: str, seed: int) -> Iterator[None]:
+    """Makes torch's own generator a function of a name and a seed, for as long as it lasts."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(generator(seed=seed, name=name).integers(2**62)))
+        yield
 
 
 def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

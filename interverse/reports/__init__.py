@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from interverse.core.registry import Entry, Registry, lazy_names
 
 if TYPE_CHECKING:
-    from interverse.reports.media import contact_sheet, video
+    from interverse.reports.episodes import contact_sheet, video
     from interverse.reports.page import report
 
 _LAZY = {  # loaded when used: they bring matplotlib, jinja2 and imageio
-    "contact_sheet": "media",
+    "contact_sheet": "episodes",
     "report": "page",
-    "video": "media",
+    "video": "episodes",
 }
 
 PLOTS = Registry(
@@ -25,8 +25,8 @@ PLOTS = Registry(
     {
         "bars": Entry("interverse.reports.plots.bars:bars"),
         "curves": Entry("interverse.reports.plots.curves:curves"),
-        "profiles": Entry("interverse.reports.plots.profiles:profiles"),
-        "radar": Entry("interverse.reports.plots.radar:radar"),
+        "profiles": Entry("interverse.reports.plots.curves:profiles"),
+        "radar": Entry("interverse.reports.plots.curves:radar"),
         "response": Entry("interverse.reports.plots.response:response"),
     },
 )

@@ -89,7 +89,15 @@ def attribute(
     stage = _Replays(trained.policy, task, episodes, check_seed(seed), given)
     try:
         chosen = as_factors(factors, stage.variables)
-        groups = [_in_order(names, chosen) for names in together]
+        groups: list[Condition] = []
+        for names in together:
+            for name in names:
+                check_name("factor", name, chosen)
+            if isinstance(names, str) or len(set(names)) < 2:
+                raise InvalidValueError(
+                    explain(f"together has {names!r}", allowed="two or more names of factors")
+                )
+            groups.append(tuple(name for name in chosen if name in names))
         if starts:
             stage.draw_starts(matching(stage.variables, list(starts)))
         stage.play(())
@@ -104,17 +112,6 @@ def attribute(
         return stage.attribution(chosen, found.metric)
     finally:
         stage.close()
-
-
-def _in_order(names: Sequence[str], factors: Factors) -> Condition:
-    """Returns the names of factors to combine, in the factors' own order."""
-    for name in names:
-        check_name("factor", name, factors)
-    if isinstance(names, str) or len(set(names)) < 2:
-        raise InvalidValueError(
-            explain(f"together has {names!r}", allowed="two or more names of factors")
-        )
-    return tuple(name for name in factors if name in names)
 
 
 @final
@@ -198,26 +195,21 @@ class _Replays:
             able = np.setdiff1d(np.arange(len(numbers)), list(refused))
             chosen = {name: row[able] for name, row in given.items()}
             refused |= apply(self._driver, chosen, able, check=False)
-            rows += self._play_block(numbers, refused)
+            world = self._driver.world
+            actor = FixedBatchPolicy(as_policy(self._policy, world), numbers, ROWS)
+            actor.start(self._seed)
+            scorer = EpisodeScorer(self._driver, (), {})
+            scorer.intervened(refused, 0)
+            observation = world.observe()
+            for _ in range(world.max_steps):
+                action = actor(observation)
+                scorer.before(observation, action)
+                observation, *result = self._venv.step(action)
+                scorer.after(*result)
+                if scorer.done.all():
+                    break
+            rows += scorer.rows(self._task, _PROTOCOL, self._seed, numbers)
         self._rows[condition] = rows[: self._episodes]
-
-    def _play_block(
-        self, numbers: NDArray[np.int64], refused: Mapping[int, str]
-    ) -> list[dict[str, Any]]:
-        world = self._driver.world
-        actor = FixedBatchPolicy(as_policy(self._policy, world), numbers, ROWS)
-        actor.start(self._seed)
-        scorer = EpisodeScorer(self._driver, (), {})
-        scorer.intervened(refused, 0)
-        observation = world.observe()
-        for _ in range(world.max_steps):
-            action = actor(observation)
-            scorer.before(observation, action)
-            observation, *result = self._venv.step(action)
-            scorer.after(*result)
-            if scorer.done.all():
-                break
-        return scorer.rows(self._task, _PROTOCOL, self._seed, numbers)
 
     def attribution(self, factors: Factors, metric: str | None) -> Attribution:
         """Returns what is known so far."""

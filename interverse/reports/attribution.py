@@ -193,12 +193,23 @@ class Attribution:
         if not cost.value > 0:
             return "No factor costs anything on average."
         most = " most" if len(names) > 1 else ""
-        told = f"{self.label(names[0])} costs{most}: {_words(cost)}{_percent(cost.value, base)}"
+        told = f"{self.label(names[0])} costs{most}: {cost.value:.4g}"
+        told += "" if np.isnan(cost.low) else f" [{cost.low:.4g}, {cost.high:.4g}]"
+        told += f", {100.0 * cost.value / base:.0f}% of it" if base > 0 else ""
         if np.isnan(cost.low):
             alone = np.sum(~np.isnan(self.costs(names[0]))) < 2
             why = "One episode has" if alone else "As much in every episode: it has"
             return f"{told}. {why} no interval" + (": it may be chance." if alone else ".")
-        told += self._tied()
+        first, *rivals = self.may_cost_most()
+        family, tied = f"at 95% for all {self._contests} pairs of factors together", ""
+        for name in rivals:
+            lead = self.lead(first, name)
+            ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
+            ends = "has no interval" if np.isnan(lead.low) else ends
+            tied += f"; {self.label(name)} may cost as much: the difference {ends}"
+        if self._contests >= 2:
+            tied = f"{tied} ({family})" if tied else f", more than each other factor {family}"
+        told += tied
         return f"{told}." + ("" if cost.low > 0 else " That it costs anything is not certain.")
 
     def may_cost_most(self) -> list[str]:
@@ -207,19 +218,6 @@ class Attribution:
         leads = {name: self.lead(first, name) for name in others}
         known = {name: lead for name, lead in leads.items() if not np.isnan(lead.value)}
         return [first, *(name for name, lead in known.items() if not lead.low > 0)]
-
-    def _tied(self) -> str:
-        """Returns words on every factor that may cost as much as the first, or that it is sure."""
-        told, family = "", f"at 95% for all {self._contests} pairs of factors together"
-        first, *rivals = self.may_cost_most()
-        for name in rivals:
-            lead = self.lead(first, name)
-            ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
-            ends = "has no interval" if np.isnan(lead.low) else ends
-            told += f"; {self.label(name)} may cost as much: the difference {ends}"
-        if self._contests < 2:
-            return told
-        return f"{told} ({family})" if told else f", more than each other factor {family}"
 
     def table(self, format: Format = "rich") -> Text:
         """Returns costs and interactions as text, the costliest factor first."""
@@ -232,21 +230,16 @@ class Attribution:
         combined = sorted(self.combined, key=lambda key: -self.cost(*key).value)
         rows: list[tuple[Cell, ...]] = [self._row((name,), base) for name in singles]
         rows += [self._row(key, base) for key in combined]
+        few = len(self.scores[()]) < 2
+        interval = "(one episode: no interval)" if few else f"[{INTERVAL_METHOD}]"
         return TextTable(
             title=f"{self.task}, {self.metric} {base:.4g} as it is",
             header=("factor", "episodes", self.metric, "cost", "share", "interaction"),
             rows=tuple(rows),
-            caption=f"cost = what the same episode loses under the intervention {self._interval}; "
+            caption=f"cost = what the same episode loses under the intervention {interval}; "
             "share of the score as it is; interaction = cost together beyond the sum of the costs "
             "alone",
         )
-
-    @property
-    def _interval(self) -> str:
-        """The words of a table's note about its intervals."""
-        if len(self.scores[()]) < 2:
-            return "(one episode: no interval)"
-        return f"[{INTERVAL_METHOD}]"
 
     def _row(self, names: tuple[str, ...], base: float) -> tuple[Cell, ...]:
         costs = self.costs(*names)
@@ -263,13 +256,22 @@ class Attribution:
     def page(self) -> str:
         """Returns all of it on one Markdown page: what broke, how surely, and what was changed."""
         base, count = _mean_of_known(self.scores[()]), len(self.scores[()])
-        replayed = (
-            "" if self.shows_no_loss else "Replayed with one factor changed, all else equal: "
-        )
+        lossless, known = self.shows_no_loss, self.scores[()][~np.isnan(self.scores[()])]
+        alike = not lossless and len(known) > 1 and not np.ptp(known) > self._rounding
+        same = ", the same in each: such episodes may be one, and only what is drawn varies"
+        replayed = "" if lossless else "Replayed with one factor changed, all else equal: "
         story = (
             f"As it is, the policy has a mean {self.metric} of {base:.4g} over {count} "
-            f"episode{'s' * (count > 1)}{self._alike()}. {replayed}{self.verdict()}"
+            f"episode{'s' * (count > 1)}{same * alike}. {replayed}{self.verdict()}"
         )
+        free, harmless = self.free(), list[str]()
+        if not lossless:  # the factors that cost little: surely so, or in no episode seen
+            little = [n for n in self.factors if n not in free]
+            small = [self.label(n) for n in little if self.cost(n).high <= 0.01 * abs(base)]
+            harmless = [f"No more than one percent is lost to: {', '.join(small)}."] * bool(small)
+            harmless += [self.free_words()] if free else []
+            unsure = "Of no factor is it certain that it costs less than one percent."
+            harmless = harmless or [unsure]
         drawn = [
             f"- {self.label(name)}: "
             + ", ".join(f"`{variable}` ({held[variable]})" for variable in held)
@@ -279,34 +281,16 @@ class Attribution:
         parts = [
             f"# Why it fails: {self.task}",
             story + (f" Played on {engine_words(self.engine)}." if contact else ""),
-            *self._harmless(base),
+            *harmless,
             str(self.table("markdown")),
             "What each factor draws, and from which space:",
             "\n".join(drawn),
         ]
         return "\n\n".join(parts) + "\n"
 
-    def _alike(self) -> str:
-        """Returns words for episodes that cannot be told apart by their score as it is."""
-        known = self.scores[()][~np.isnan(self.scores[()])]
-        if self.shows_no_loss or len(known) < 2 or np.ptp(known) > self._rounding:
-            return ""
-        return ", the same in each: such episodes may be one, and only what is drawn varies"
-
-    def _harmless(self, base: float) -> list[str]:
-        """Returns lines about the factors that cost little: surely so, or in no episode seen."""
-        if self.shows_no_loss:
-            return []
-        free = self.free()
-        names = [name for name in self.factors if name not in free]
-        small = [self.label(n) for n in names if self.cost(n).high <= 0.01 * abs(base)]
-        told = [f"No more than one percent is lost to: {', '.join(small)}."] if small else []
-        told += [self.free_words()] if free else []
-        return told or ["Of no factor is it certain that it costs less than one percent."]
-
     def plot(self) -> Figure:
         """Returns the costs as bars with their intervals, pairs and interactions beneath."""
-        from interverse.reports.plots.costs import costs  # brings matplotlib
+        from interverse.reports.plots.bars import costs  # brings matplotlib
 
         return costs(self)
 
@@ -335,15 +319,6 @@ class Attribution:
     def save(self, path: str | Path) -> Path:
         """Writes it as JSON and returns the path."""
         return write_text(Path(path), json.dumps(self.to_json(), indent=1))
-
-
-def _percent(cost: float, base: float) -> str:
-    return f", {100.0 * cost / base:.0f}% of it" if base > 0 else ""
-
-
-def _words(found: Estimate) -> str:
-    ends = "" if np.isnan(found.low) else f" [{found.low:.4g}, {found.high:.4g}]"
-    return f"{found.value:.4g}{ends}"
 
 
 def _mean_of_known(values: FloatArray) -> float:

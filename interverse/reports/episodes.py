@@ -6,14 +6,17 @@ results, and the policy by its name, or given by the caller.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from interverse.core.errors import InterverseError
+from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
+from interverse.core.files.atomic import make_folder
 from interverse.envs import make
 from interverse.protocols.fingerprint import fingerprint, recorded_policy
 from interverse.protocols.record import protocol_from
@@ -26,6 +29,8 @@ from interverse.worlds.own_code import check_trusted
 if TYPE_CHECKING:
     from interverse.reports.attribution import Attribution
 
+Frames = NDArray[np.uint8]  # (frame, height, width, 3)
+_GAP = 4  # pixels of white between the pictures of a sheet
 _FPS = 15.0
 _SAME = 5e-3  # a score that comes out so close is the one in the table, as printed
 _EPISODES, _MOST_EXPLAINED = 20, 3  # some 20 s a policy of TriFinger on one core
@@ -79,8 +84,11 @@ def film(
         try:
             watched = _again(results, item, policy)
             where = f" {item.task}" if len(results.tasks) > 1 else ""
-            caption = _caption(item, watched, metric) + where
-            videos[caption] = _video(watched, folder / f"{len(videos):02d}")
+            now = watched.row.get(metric, watched.row.get(f"score:{metric}"))
+            other = now is not None and abs(now - item.score) > _SAME * max(1.0, abs(item.score))
+            caption = item.caption + (f"; {now:.2f} in this replay" if other else "") + where
+            file = folder / f"{len(videos):02d}.mp4"
+            videos[caption] = video(watched.frames, file, fps=_FPS)
         except _PLAY_ERRORS as error:
             missing[f"{item.experiment} on {item.task}: {_line(error)}"] = None
     return Film(videos, tuple(missing))
@@ -146,7 +154,10 @@ def explain_costs(
             options = (_run(results, experiment, task) or {}).get("options", {})
             try:
                 check_trusted("the table of results", task, options)
-                if _sees_pictures(task, options):
+                env = make(task, **options)
+                spaces = getattr(env.observation_space, "spaces", {"": env.observation_space})
+                env.close()
+                if any(len(space.shape or ()) > 1 for space in spaces.values()):
                     missing.append(f"{where}: sees pictures and takes minutes; {command} plays it.")
                     continue
                 settings: Any = {"episodes": _EPISODES, "pairs": 0, "metric": metric, **options}
@@ -159,15 +170,6 @@ def explain_costs(
             else:
                 found[where] = one
     return Explained(found, tuple(missing))
-
-
-def _sees_pictures(task: str, options: Mapping[str, Any]) -> bool:
-    env = make(task, **options)
-    try:
-        spaces = getattr(env.observation_space, "spaces", {"": env.observation_space})
-        return any(len(space.shape or ()) > 1 for space in spaces.values())
-    finally:
-        env.close()
 
 
 def _player(
@@ -183,7 +185,7 @@ def _player(
         # Results may name any file: only a policy's folder with the recorded hash is opened.
         told = f"--policy {experiment}=PATH or episodes={{...}}"
         return None, f"{where}: its policy is not where it was, or has changed; pass {told}."
-    if _is_other(policy, run):
+    if run.get("policy") is not None and fingerprint(policy) not in (None, run["policy"]):
         return None, f"{where}: {policy} is another policy than the one scored."
     return policy, ""
 
@@ -192,11 +194,6 @@ def _run(results: Results, experiment: str, task: str) -> Mapping[str, Any] | No
     runs = results.provenance.get("runs", [])
     found = [r for r in runs if (r["experiment"], r["task"]) == (experiment, task)]
     return found[-1] if found else None
-
-
-def _is_other(policy: PolicyLike, run: Mapping[str, Any]) -> bool:
-    known = run.get("policy")
-    return known is not None and fingerprint(policy) not in (None, known)
 
 
 def _again(results: Results, item: Highlight, policy: PolicyLike) -> Watched:
@@ -215,19 +212,74 @@ def _again(results: Results, item: Highlight, policy: PolicyLike) -> Watched:
     return watch(unit, policy, episode=item.episode)
 
 
-def _caption(item: Highlight, watched: Watched, metric: str) -> str:
-    """Returns the video's caption; a score that came out otherwise this time is told."""
-    now = watched.row.get(metric, watched.row.get(f"score:{metric}"))
-    if now is None or abs(now - item.score) <= _SAME * max(1.0, abs(item.score)):
-        return item.caption
-    return f"{item.caption}; {now:.2f} in this replay"
-
-
-def _video(watched: Watched, path: Path) -> Path:
-    from interverse.reports.media import video  # brings imageio
-
-    return video(watched.frames, path.with_suffix(".mp4"), fps=_FPS)
-
-
 def _line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+# ----------------------------------------------------------------------------------------- pictures
+
+
+def contact_sheet(frames: Frames, path: str | Path, *, count: int = 8, columns: int = 4) -> Path:
+    """Writes evenly spaced frames, the first and the last among them, side by side as one picture.
+
+    Args:
+        frames: (frame, height, width, 3) uint8.
+        path: of the picture, with a suffix such as .png.
+        count: how many frames to show; all, if there are fewer.
+        columns: how many stand in a row.
+    """
+    given = _checked(frames)
+    if count < 1 or columns < 1:
+        raise InvalidValueError(
+            explain(f"count is {count} and columns {columns}", allowed="whole numbers from 1")
+        )
+    chosen = given[np.unique(np.linspace(0, len(given) - 1, count).round().astype(int))]
+    columns = min(columns, len(chosen))
+    rows = -(-len(chosen) // columns)
+    height, width = chosen.shape[1:3]
+    sheet = np.full(
+        (rows * (height + _GAP) - _GAP, columns * (width + _GAP) - _GAP, 3), 255, np.uint8
+    )
+    for i, frame in enumerate(chosen):
+        top, left = (i // columns) * (height + _GAP), (i % columns) * (width + _GAP)
+        sheet[top : top + height, left : left + width] = frame
+    make_folder(Path(path).parent)
+    _imageio().imwrite(path, sheet)
+    return Path(path)
+
+
+def video(frames: Frames, path: str | Path, *, fps: float = 25.0) -> Path:
+    """Writes frames as an MP4 that every browser plays.
+
+    Sides are cut to even numbers of pixels, which the codec needs.
+    """
+    given = _checked(frames)
+    if not fps > 0:
+        raise InvalidValueError(explain(f"fps must be > 0, got {fps}"))
+    target = Path(path)
+    if target.suffix.lower() != ".mp4":
+        raise InvalidValueError(explain(f"the video is named {target.name!r}", allowed="*.mp4"))
+    height, width = (side - side % 2 for side in given.shape[1:3])
+    make_folder(target.parent)
+    options: Any = {"codec": "libx264", "macro_block_size": 2, "output_params": ["-crf", "23"]}
+    _imageio().imwrite(target, given[:, :height, :width], fps=fps, plugin="FFMPEG", **options)
+    return target
+
+
+def _checked(frames: Frames) -> Frames:
+    given = np.asarray(frames)
+    if given.ndim != 4 or given.shape[-1] != 3 or given.dtype != np.uint8 or not len(given):
+        raise InvalidValueError(
+            explain(
+                f"frames have shape {given.shape} and dtype {given.dtype}",
+                allowed="(frame, height, width, 3) uint8, at least one frame",
+            )
+        )
+    return given
+
+
+def _imageio() -> Any:
+    try:
+        return importlib.import_module("imageio.v3")
+    except ImportError as error:
+        raise missing_extra("imageio", "report") from error

@@ -17,7 +17,7 @@ from interverse.envs import make
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.reports.runs import is_of_policy, read_folder, run_scores
 from interverse.results import Results, tables
-from interverse.results.text import Estimate, TextTable
+from interverse.results.text import Estimate
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
 from interverse.rollouts.saved import CARD
 from interverse.worlds.own_code import check_trusted
@@ -54,21 +54,7 @@ def export(
     Returns:
         The folder.
     """
-    known = _known(Path(run))
-    source = Path(known.policy)
-    target = Path(run) / "export" if out is None else Path(out)
-    scores = _scores(Path(run), source, results)
-    _write_policy(source, target, onnx=onnx)
-    if scores is not None:
-        scores.to_parquet(target / RESULT_FILE)
-    if video:
-        _film(known, target / VIDEO_FILE, seed)
-    write_text(target / CARD_FILE, _card(known, target, scores, video=video))
-    return target
-
-
-def _known(run: Path) -> PolicyWorld:
-    known = policy_world(run)
+    known = policy_world(Path(run))
     if known.task is None or not (Path(known.policy) / CARD).is_file():
         raise InvalidValueError(
             explain(
@@ -76,8 +62,33 @@ def _known(run: Path) -> PolicyWorld:
                 allowed="the folder of a run of `interverse train`, or of its policy",
             )
         )
-    check_trusted(run, known.task, known.options)
-    return known
+    check_trusted(Path(run), known.task, known.options)
+    source = Path(known.policy)
+    target = Path(run) / "export" if out is None else Path(out)
+    scores = _scores(Path(run), source, results)
+    from interverse.rollouts.exported import save_onnx, save_torchscript
+    from interverse.rollouts.policy import load_policy  # loads Torch
+
+    policy = load_policy(source)
+    policy.save(target)
+    save_torchscript(policy, target / SCRIPT_FILE)
+    if onnx or (onnx is None and importlib.util.find_spec("onnx") is not None):
+        save_onnx(policy, target / ONNX_FILE)
+    if scores is not None:
+        scores.to_parquet(target / RESULT_FILE)
+    if video:
+        from interverse.rollouts import rollout
+        from interverse.rollouts.video import record_episode  # or the line naming imageio-ffmpeg
+
+        env = make(str(known.task), **known.options)
+        try:
+            episode = rollout(env, known.policy, seed=seed)
+        finally:
+            env.close()
+        every = -(-len(episode.actions) // _PICTURES)
+        record_episode(episode, target / VIDEO_FILE, every=every)
+    write_text(target / CARD_FILE, _card(known, target, scores, video=video))
+    return target
 
 
 def _scores(run: Path, policy: Path, given: Sequence[str | os.PathLike[str]]) -> Results | None:
@@ -95,40 +106,34 @@ def _scores(run: Path, policy: Path, given: Sequence[str | os.PathLike[str]]) ->
     return Results.concat(parts)
 
 
-def _write_policy(source: Path, target: Path, *, onnx: bool | None) -> None:
-    """Writes the policy in each of its forms."""
-    from interverse.rollouts.exported import save_onnx, save_torchscript
-    from interverse.rollouts.policy import load_policy  # loads Torch
-
-    policy = load_policy(source)
-    policy.save(target)
-    save_torchscript(policy, target / SCRIPT_FILE)
-    if onnx or (onnx is None and importlib.util.find_spec("onnx") is not None):
-        save_onnx(policy, target / ONNX_FILE)
-
-
-def _film(known: PolicyWorld, path: Path, seed: int) -> None:
-    from interverse.rollouts import rollout
-    from interverse.rollouts.video import record_episode  # imageio-ffmpeg, or the line naming it
-
-    env = make(str(known.task), **known.options)
-    try:
-        episode = rollout(env, known.policy, seed=seed)
-    finally:
-        env.close()
-    record_episode(episode, path, every=-(-len(episode.actions) // _PICTURES))
-
-
 def _card(known: PolicyWorld, folder: Path, scores: Results | None, *, video: bool) -> str:
     """Returns the model card: YAML front matter, then Markdown."""
     trained = read_json_object(folder / CARD)["trained"]
     name = f"{_algorithm(trained)}-{str(known.task).replace('/', '-')}"
-    table = None if scores is None else tables.scores(scores)
-    front = "\n".join(f"{k}: {json.dumps(v)}" for k, v in _front(name, known, scores).items())
-    parts = [f"---\n{front}\n---", f"# {name}", _about(known, trained)]
+    told: dict[str, Any] = {
+        "library_name": "interverse",
+        "pipeline_tag": "reinforcement-learning",
+        "tags": ["interverse", "reinforcement-learning", "causality", str(known.task)],
+    }
+    if scores is not None:
+        told["model-index"] = [{"name": name, "results": _index(scores)}]
+    front = "\n".join(f"{k}: {json.dumps(v)}" for k, v in told.items())
+    options = ", ".join(f"`{n}={json.dumps(v)}`" for n, v in known.options.items())
+    about = [
+        f"A policy for the world `{known.task}` of interverse: worlds you can intervene on.",
+        f"Trained with {_algorithm(trained)} for {trained.get('steps', 'unknown')} steps"
+        f" (interverse {trained.get('version', 'unknown')}).",
+        *([f"Options of the world: {options}."] if options else []),
+    ]
+    parts = [f"---\n{front}\n---", f"# {name}", "\n".join(about)]
     if video:
         parts.append(f'<video src="{VIDEO_FILE}" controls muted loop></video>')
-    parts += ["## Scores", _scores_text(table, scores)]
+    if scores is None:
+        parts += ["## Scores", "This policy was not evaluated."]
+    else:
+        made = scores.provenance.get("command")
+        parts += ["## Scores", str(tables.scores(scores).render("markdown"))]
+        parts += [f"Made by: `{made}`"] if made else []
     parts += ["## Use", _use(folder, str(known.task))]
     parts += ["## Training", "```json\n" + json.dumps(trained, indent=1) + "\n```"]
     return "\n\n".join(parts) + "\n"
@@ -137,18 +142,6 @@ def _card(known: PolicyWorld, folder: Path, scores: Results | None, *, video: bo
 def _algorithm(trained: Mapping[str, Any]) -> str:
     config = trained.get("config")
     return str(config.get("algorithm", "ppo")) if isinstance(config, Mapping) else "policy"
-
-
-def _front(name: str, known: PolicyWorld, scores: Results | None) -> dict[str, Any]:
-    task = str(known.task)
-    front: dict[str, Any] = {
-        "library_name": "interverse",
-        "pipeline_tag": "reinforcement-learning",
-        "tags": ["interverse", "reinforcement-learning", "causality", task],
-    }
-    if scores is not None:
-        front["model-index"] = [{"name": name, "results": _index(scores)}]
-    return front
 
 
 def _index(scores: Results) -> list[dict[str, Any]]:
@@ -178,24 +171,6 @@ def _ends(score: Estimate) -> dict[str, Any]:
     if math.isnan(score.low):
         return {}
     return {"args": {"interval_95": [round(score.low, 6), round(score.high, 6)]}}
-
-
-def _about(known: PolicyWorld, trained: Mapping[str, Any]) -> str:
-    options = ", ".join(f"`{n}={json.dumps(v)}`" for n, v in known.options.items())
-    lines = [
-        f"A policy for the world `{known.task}` of interverse: worlds you can intervene on.",
-        f"Trained with {_algorithm(trained)} for {trained.get('steps', 'unknown')} steps"
-        f" (interverse {trained.get('version', 'unknown')}).",
-    ]
-    return "\n".join(lines + [f"Options of the world: {options}."] * bool(options))
-
-
-def _scores_text(table: TextTable | None, scores: Results | None) -> str:
-    if table is None or scores is None:
-        return "This policy was not evaluated."
-    told = scores.provenance.get("command")
-    made = [f"Made by: `{told}`"] if told else []
-    return "\n\n".join([str(table.render("markdown")), *made])
 
 
 def _use(folder: Path, task: str) -> str:

@@ -26,7 +26,6 @@ from interverse.reports import palette
 from interverse.reports.attribute import attribute
 from interverse.reports.attribution import Attribution
 from interverse.reports.plots import style
-from interverse.results import Results
 from interverse.results.estimates import interval_rng
 from interverse.results.tables import space_labels
 from interverse.rollouts import rollout
@@ -108,11 +107,27 @@ def make_hero(path: Path, *, episodes: int = 200, seed: int = 0) -> list[Path]:
         metric=METRIC,
     )
     shots = [_shot(label, do, seed) for label, do in _PICTURES.items()]
-    hero = Hero(shots, _scores(results), found, int((~results.refused).sum()))
+    # Scores in A and in B by factor; the first variable of a factor stands for it.
+    wanted = {name: patterns[0].replace("*/", "0/upper/") for name, patterns in _FACTORS.items()}
+    labels = {
+        name: space_labels(results.values(variable), results.about(variable))
+        for name, variable in wanted.items()
+    }
+    rng = interval_rng(f"hero|{METRIC}")
+    compared = compare_spaces(results.scores(METRIC), labels, rng=rng, alike=results.first_alike)
+    scores = {gap.variable: gap for gap in compared}
+    hero = Hero(shots, scores, found, int((~results.refused).sum()))
     make_folder(path.parent)
     dark = path.with_name(f"{path.stem}-dark{path.suffix}")
+    from PIL import Image  # comes with matplotlib
+
     for file, is_dark in ((path, False), (dark, True)):
-        _write(draw_hero(hero, dark=is_dark), file)
+        figure = draw_hero(hero, dark=is_dark)
+        figure.set_dpi(100)
+        figure.savefig(file, dpi=100, facecolor=figure.get_facecolor())
+        with Image.open(file) as picture:  # 256 colours are a third as large and look the same
+            small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        small.save(file, optimize=True)
     return [path, dark]
 
 
@@ -129,18 +144,6 @@ def _shot(label: str, do: Mapping[str, Any], seed: int) -> Shot:
         return Shot(label, picture, float(np.ravel(episode.values["fractional_success"][-1])[0]))
     finally:
         env.close()
-
-
-def _scores(results: Results) -> dict[str, Gap]:
-    """Returns scores in A and in B by factor; the first variable of a factor stands for it."""
-    wanted = {name: patterns[0].replace("*/", "0/upper/") for name, patterns in _FACTORS.items()}
-    labels = {
-        name: space_labels(results.values(variable), results.about(variable))
-        for name, variable in wanted.items()
-    }
-    rng = interval_rng(f"hero|{METRIC}")
-    compared = compare_spaces(results.scores(METRIC), labels, rng=rng, alike=results.first_alike)
-    return {gap.variable: gap for gap in compared}
 
 
 @style.styled
@@ -181,8 +184,11 @@ def draw_hero(hero: Hero, *, dark: bool = False) -> Figure:
         cost = hero.found.cost(*key)
         _bar(right, y, cost.value, (cost.low, cost.high), twin, ink, bold=True)
     known = int(np.sum(~np.isnan(hero.found.scores[()])))
-    _head(left, "What the scores say", soft)
-    _head(right, "What do( ) says", twin)
+    for axes, told, color in (
+        (left, "What the scores say", soft),
+        (right, "What do( ) says", twin),
+    ):
+        axes.set_title(told, loc="left", size=17, weight="bold", color=color, pad=24)
     small: dict[str, Any] = {"size": 11.5, "color": soft}
     left.text(0, 1.02, f"score in A minus score in B, protocols P0 to P11, {hero.count} episodes",
         transform=left.transAxes, **small)  # fmt: skip
@@ -243,18 +249,3 @@ def _bar(
     axes.annotate(
         f"{value:z.2f}", (at, y), (6, 0), textcoords="offset points", va="center", color=ink,
         size=11.5, weight=weight)  # fmt: skip
-
-
-def _head(axes: Axes, text: str, color: str) -> None:
-    axes.set_title(text, loc="left", size=17, weight="bold", color=color, pad=24)
-
-
-def _write(figure: Figure, path: Path) -> None:
-    """Writes a PNG of 256 colours, which is a third as large and looks the same."""
-    from PIL import Image  # comes with matplotlib
-
-    figure.set_dpi(100)
-    figure.savefig(path, dpi=100, facecolor=figure.get_facecolor())
-    with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    small.save(path, optimize=True)

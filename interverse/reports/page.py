@@ -105,10 +105,30 @@ def report(
         trust: whether to import the code that results name for their world (MODULE:ID), to play
             episodes again; without it a line says why they are not shown.
     """
-    table = _one_table(results)
+    if isinstance(results, Results):
+        check_poolable(results.provenance)
+        table = results
+    elif isinstance(results, Mapping):
+        table = Results.concat([part.named(name) for name, part in results.items()])
+    else:
+        raise InvalidValueError(
+            explain(
+                f"results is a {type(results).__name__}",
+                allowed="Results, or a mapping of names to Results",
+                fix="Read a file with Results.from_parquet",
+            )
+        )
     units(table, unit)  # a mistake shows before any work
-    chosen = _metric(table, metric)
-    files = {caption: _media_file(caption, Path(path)) for caption, path in (media or {}).items()}
+    if metric is not None:
+        check_name("metric", metric, table.metrics)
+    chosen = metric or next(iter(table.metrics), "last_fractional_success")
+    files = {caption: Path(path) for caption, path in (media or {}).items()}
+    for caption, path in files.items():
+        if path.suffix.lower() not in IMAGES + VIDEOS:
+            allowed = ", ".join(IMAGES + VIDEOS)
+            raise InvalidValueError(explain(f"media {caption!r} is {path.name!r}", allowed=allowed))
+        if not path.is_file():
+            raise InvalidValueError(explain(f"media {caption!r}: there is no file {str(path)!r}"))
     target = Path(folder)
     for name in PARTS:
         make_folder(target / name)
@@ -131,33 +151,18 @@ def report(
             by_unit = {"unit": unit} if name in _BY_UNIT else {}
             figures[name] = PLOTS.load(name)(table, chosen, **by_unit)
         for name, figure in figures.items():
-            _save_plot(figure, target / "plots" / name)
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")  # laid out once, not again for every file
+            for suffix in (".svg", ".pdf"):
+                style.save(figure, target / "plots" / f"{name}{suffix}")
         for name, content in {**section.tables, **section.folded}.items():
-            _save_table(content, section.brief.get(name, content), target / "tables" / name)
+            brief = section.brief.get(name, content)  # what fits a column of a paper
+            file = target / "tables" / name
+            write_text(file.with_suffix(".csv"), f"{content.render('csv')}\n")
+            write_text(file.with_suffix(".md"), f"{content.render('markdown')}\n")
+            write_text(file.with_suffix(".tex"), f"{brief.render('latex')}\n")
     page = _render(table, chosen, sections, title)
     return write_text(target / "index.html", page)
-
-
-def _one_table(results: Results | Mapping[str, Results]) -> Results:
-    if isinstance(results, Results):
-        check_poolable(results.provenance)
-        return results
-    if isinstance(results, Mapping):
-        return Results.concat([part.named(name) for name, part in results.items()])
-    raise InvalidValueError(
-        explain(
-            f"results is a {type(results).__name__}",
-            allowed="Results, or a mapping of names to Results",
-            fix="Read a file with Results.from_parquet",
-        )
-    )
-
-
-def _metric(results: Results, metric: str | None) -> str:
-    if metric is None:
-        return next(iter(results.metrics), "last_fractional_success")
-    check_name("metric", metric, results.metrics)
-    return metric
 
 
 def _sections(
@@ -199,9 +204,40 @@ def _sections(
             )
         )
     if found.attributions:
-        sections.append(_costs_section(found))
+        several = len(found.attributions) > 1
+        known = {
+            f"costs-{n}" if several else "costs": one
+            for n, one in enumerate(found.attributions.values())
+        }
+        said = [
+            f"{name}: {one.verdict()}" if several else one.verdict()
+            for name, one in found.attributions.items()
+        ]
+        sections.append(
+            Section(
+                title="What each variable costs",
+                text="The same episodes again, with one group of variables moved to where the "
+                "policy was not trained (space B where there is one) and all else equal, noise "
+                "included. What the score loses is that group's doing.",
+                figures={name: one.plot() for name, one in known.items()},
+                lines=(*said, *found.missing),
+                folded={name: one.text_table() for name, one in known.items()},
+            )
+        )
     elif results.variables:
-        sections.append(_moved_together_section(results, metric, found.missing))
+        gaps = tables.gaps(results, metric)
+        sections.append(
+            Section(
+                title="Scores by variable (moved together, not causes)",
+                text="Protocols move several variables at once, so a variable can go with a low "
+                "score and have no part in it. Dots are episodes, lines are means of equally "
+                "filled bins; A and B are shaded. What one variable does is found by moving it "
+                "alone: interverse explain.",
+                plots=("response",),
+                tables={"gaps": gaps} if gaps.rows else {},
+                lines=found.missing,
+            )
+        )
     sections += films
     sections.append(
         Section(
@@ -214,17 +250,25 @@ def _sections(
             tables={"aggregates": tables.aggregates(results, metric, unit=unit)},
         )
     )
-    known = beside_printed(results)
-    if known.rows:
+    printed = beside_printed(results)
+    if printed.rows:
         sections.append(
             Section(
                 title="Published numbers",
                 text="What DMC-GB, SGQN and DMC-GB2 print for the task under the protocol that has "
                 "their name.",
-                tables={"published": known},
+                tables={"published": printed},
             )
         )
-    return [*sections, _refusals_section(results)]
+    refused = int(results.refused.sum())
+    told = (
+        f"{refused} of {len(results)} episodes were refused their intervention. They are counted "
+        "here and enter no score."
+        if refused
+        else "No episode was refused its intervention."
+    )
+    content = {"refusals": tables.refusals(results)} if refused else {}
+    return [*sections, Section(title="Refusals", text=told, tables=content)]
 
 
 def _film_section(
@@ -243,65 +287,6 @@ def _film_section(
     return Section(title="Episodes", text=text, media=shown, lines=lines)
 
 
-def _costs_section(found: Explained) -> Section:
-    """Returns what one variable at a time costs the policies that could be played."""
-    several = len(found.attributions) > 1
-    return Section(
-        title="What each variable costs",
-        text="The same episodes again, with one group of variables moved to where the policy was "
-        "not trained (space B where there is one) and all else equal, noise included. What the "
-        "score loses is that group's doing.",
-        figures={
-            f"costs-{number}" if several else "costs": one.plot()
-            for number, one in enumerate(found.attributions.values())
-        },
-        lines=tuple(
-            f"{name}: {one.verdict()}" if several else one.verdict()
-            for name, one in found.attributions.items()
-        )
-        + found.missing,
-        folded={
-            f"costs-{number}" if several else "costs": one.text_table()
-            for number, one in enumerate(found.attributions.values())
-        },
-    )
-
-
-def _moved_together_section(results: Results, metric: str, missing: tuple[str, ...]) -> Section:
-    """Returns scores beside the values that were set, which tell no cause."""
-    content = tables.gaps(results, metric)
-    return Section(
-        title="Scores by variable (moved together, not causes)",
-        text="Protocols move several variables at once, so a variable can go with a low score and "
-        "have no part in it. Dots are episodes, lines are means of equally filled bins; A and B "
-        "are shaded. What one variable does is found by moving it alone: interverse explain.",
-        plots=("response",),
-        tables={"gaps": content} if content.rows else {},
-        lines=missing,
-    )
-
-
-def _refusals_section(results: Results) -> Section:
-    refused = int(results.refused.sum())
-    text = (
-        f"{refused} of {len(results)} episodes were refused their intervention. They are counted "
-        "here and enter no score."
-        if refused
-        else "No episode was refused its intervention."
-    )
-    content = {"refusals": tables.refusals(results)} if refused else {}
-    return Section(title="Refusals", text=text, tables=content)
-
-
-def _media_file(caption: str, path: Path) -> Path:
-    if path.suffix.lower() not in IMAGES + VIDEOS:
-        allowed = ", ".join(IMAGES + VIDEOS)
-        raise InvalidValueError(explain(f"media {caption!r} is {path.name!r}", allowed=allowed))
-    if not path.is_file():
-        raise InvalidValueError(explain(f"media {caption!r}: there is no file {str(path)!r}"))
-    return path
-
-
 def _copy_media(
     files: Mapping[str, Path], target: Path, prefix: str = ""
 ) -> tuple[tuple[str, str], ...]:
@@ -311,23 +296,6 @@ def _copy_media(
         shutil.copyfile(path, target / "media" / name)
         shown.append((caption, f"media/{name}"))
     return tuple(shown)
-
-
-def _save_plot(figure: Figure, path: Path) -> None:
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laid out once, not again for every file
-    for suffix in (".svg", ".pdf"):
-        style.save(figure, path.with_suffix(suffix))
-
-
-def _save_table(table: TextTable, brief: TextTable, path: Path) -> None:
-    """Writes all of a table as CSV and Markdown, and as LaTeX what fits a column of a paper."""
-    for suffix, text in (
-        (".csv", table.render("csv")),
-        (".md", table.render("markdown")),
-        (".tex", brief.render("latex")),
-    ):
-        path.with_suffix(suffix).write_text(text + "\n", encoding="utf-8")
 
 
 def _render(results: Results, metric: str, sections: list[Section], title: str) -> str:
@@ -367,30 +335,26 @@ def table_view(name: str, table: TextTable, lifted: Sequence[str] = LIFTED) -> d
     shown = table.lifted(lifted)
     whole = len(shown.rows)
     if name in _LONG:
-        shown = replace(shown, rows=_shortened(shown))
+        # The first rows of every experiment and task.
+        keys = [i for i, head in enumerate(shown.header) if head in ("experiment", "task")]
+        seen: Counter[tuple[Cell, ...]] = Counter()
+        kept = []
+        for row in shown.rows:
+            key = tuple(row[i] for i in keys)
+            seen[key] += 1
+            kept += [row] if seen[key] <= _MOST_LONG else []
+        shown = replace(shown, rows=tuple(kept))
     numbers = [shown.is_number(i) for i in range(len(shown.header))]
-    rows = [[_cell(t, n) for t, n in zip(row, numbers, strict=True)] for row in shown.texts()]
+    rows = []
+    for texts in shown.texts():
+        cells = []
+        for text, number in zip(texts, numbers, strict=True):
+            value, bracket, ends = text.partition(" [") if number else (text, "", "")
+            cells.append({"text": value, "ends": bracket.strip() + ends, "number": number})
+        rows.append(cells)
     return {
         "heads": list(zip(map(metric_label, shown.header), numbers, strict=True)),
         "rows": rows,
         "caption": shown.caption,
         "cut": whole - len(rows),
     }
-
-
-def _cell(text: str, number: bool) -> dict[str, Any]:
-    value, bracket, ends = text.partition(" [") if number else (text, "", "")
-    return {"text": value, "ends": bracket.strip() + ends, "number": number}
-
-
-def _shortened(table: TextTable) -> tuple[tuple[Cell, ...], ...]:
-    """Returns the first rows of every experiment and task."""
-    keys = [i for i, name in enumerate(table.header) if name in ("experiment", "task")]
-    seen: Counter[tuple[Cell, ...]] = Counter()
-    rows = []
-    for row in table.rows:
-        key = tuple(row[i] for i in keys)
-        seen[key] += 1
-        if seen[key] <= _MOST_LONG:
-            rows.append(row)
-    return tuple(rows)

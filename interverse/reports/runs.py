@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,19 @@ from interverse.protocols.fingerprint import fingerprint
 from interverse.protocols.record import RUN_FILE
 from interverse.results import Results
 
+CURVES_FILE, CONFIG_FILE = "curves.json", "train.json"
+
 
 def read_folder(folder: Path) -> Results:
     """Returns the results of an evaluation's or a training's folder, with their command."""
     if (folder / EVALUATION_FILE).exists():
-        results = _of_training(folder)
+        results = Results.from_parquet(folder / EVALUATION_FILE)
+        runs = results.provenance.get("runs")
+        if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+            file = folder / EVALUATION_FILE
+            raise FileFormatError(explain(f"{file} does not say how it was made"))
+        runs = [{**run, "source": str(folder / "policy")} for run in runs]  # the exported one
+        results = replace(results, provenance={**results.provenance, "runs": runs})
     elif (folder / CURVES_FILE).exists():
         results = from_curves(folder)
     else:
@@ -54,19 +61,6 @@ def is_of_policy(results: Results, policy: Path) -> bool:
     return {run.get("policy") for run in runs} == {fingerprint(policy)}
 
 
-def _of_training(folder: Path) -> Results:
-    """Returns the scores of a run's checkpoints; its policy is the exported one."""
-    results = Results.from_parquet(folder / EVALUATION_FILE)
-    runs = results.provenance.get("runs")
-    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
-        raise FileFormatError(explain(f"{folder / EVALUATION_FILE} does not say how it was made"))
-    runs = [{**run, "source": str(folder / "policy")} for run in runs]
-    return replace(results, provenance={**results.provenance, "runs": runs})
-
-
-CURVES_FILE, CONFIG_FILE = "curves.json", "train.json"
-
-
 def from_curves(folder: Path) -> Results:
     """Returns the scores of a run's evaluations, with the training step of each.
 
@@ -77,7 +71,15 @@ def from_curves(folder: Path) -> Results:
     curves, config = _read(folder / CURVES_FILE), _read(folder / CONFIG_FILE)
     try:
         given = [f"{name}={value}" for name, value in sorted(config["hyper"].items())]
-        rows = _evaluations(curves["evaluations"]) or _explorations(curves["episodes"])
+        rows: list[dict[str, Any]] = [
+            {"protocol": "evaluation", "step": row["step"], "episode": number, "return": score}
+            for row in curves["evaluations"]
+            for number, score in enumerate(row["returns"])
+        ]
+        rows = rows or [  # actors may end several at one step
+            {"protocol": "exploration", "episode": number, **row}
+            for number, row in enumerate(curves["episodes"])
+        ]
         about = {
             "experiment": " ".join([config["algorithm"], *given]),
             "task": config["task"],
@@ -87,21 +89,6 @@ def from_curves(folder: Path) -> Results:
     except (AttributeError, KeyError, TypeError) as error:
         problem = f"{folder} does not hold the curves of a training run: {error!r}"
         raise FileFormatError(explain(problem, fix="Name a folder of `interverse train`")) from None
-
-
-def _evaluations(rows: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {"protocol": "evaluation", "step": row["step"], "episode": number, "return": score}
-        for row in rows
-        for number, score in enumerate(row["returns"])
-    ]
-
-
-def _explorations(rows: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the episodes of exploration; actors may end several at one step."""
-    return [
-        {"protocol": "exploration", "episode": number, **row} for number, row in enumerate(rows)
-    ]
 
 
 def _read(file: Path) -> Any:

@@ -49,51 +49,33 @@ def written_page(
         figures: names of figures for the end of the page.
         placed: by a section's heading, the name of a figure that stands below its grid.
     """
-    return _markdown(title, sections, figures, placed), _page(title, sections, figures, placed)
 
+    def cells(values: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(v)}</{tag}>" for v in values) + "</tr>"
 
-def _markdown(
-    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
-) -> str:
-    lines = [f"# {title}", ""]
-    for heading, remarks, grid in sections:
+    def line(values: Sequence[str]) -> str:
+        # Markdown would read a star as emphasis, a bar as the next column.
+        return "| " + " | ".join(v.replace("|", "\\|").replace("*", "\\*") for v in values) + " |"
+
+    def image(name: str) -> str:
+        return f'<p><img src="{name}" alt="{name}"></p>'
+
+    lines, parts = [f"# {title}", ""], [f"<h1>{html.escape(title)}</h1>"]
+    for heading, remarks, (head, *rows) in sections:
         lines += [f"## {heading}", "", *remarks, ""]
-        head, *rows = grid
-        lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
-        if heading in placed:
-            lines += [f"![{placed[heading]}]({placed[heading]})", ""]
-    lines += [f"![{name}]({name})" for name in figures]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _line(values: Sequence[str]) -> str:
-    # Markdown would read a star as emphasis, a bar as the next column.
-    return "| " + " | ".join(v.replace("|", "\\|").replace("*", "\\*") for v in values) + " |"
-
-
-def _page(
-    title: str, sections: Sequence[Section], figures: Sequence[str], placed: Mapping[str, str]
-) -> str:
-    parts = [f"<h1>{html.escape(title)}</h1>"]
-    for heading, remarks, grid in sections:
+        lines += [line(head), line(["---"] * len(head)), *map(line, rows), ""]
         parts.append(f"<h2>{html.escape(heading)}</h2>")
         parts += [f"<p>{html.escape(remark)}</p>" for remark in remarks]
-        head, *rows = grid
-        parts.append("<table>" + _cells(head, "th") + "".join(_cells(r, "td") for r in rows))
+        parts.append("<table>" + cells(head, "th") + "".join(cells(r, "td") for r in rows))
         parts.append("</table>")
-        if heading in placed:
-            parts.append(_image(placed[heading]))
-    parts += [_image(name) for name in figures]
+        if name := placed.get(heading):
+            lines += [f"![{name}]({name})", ""]
+            parts.append(image(name))
+    lines += [f"![{name}]({name})" for name in figures]
+    parts += map(image, figures)
     body = "\n".join(parts)
-    return (
+    page = (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
         f"<style>{_STYLE}</style><body>{body}</body></html>\n"
     )
-
-
-def _image(name: str) -> str:
-    return f'<p><img src="{name}" alt="{name}"></p>'
-
-
-def _cells(values: Sequence[str], tag: str) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(v)}</{tag}>" for v in values) + "</tr>"
+    return "\n".join(lines).rstrip() + "\n", page

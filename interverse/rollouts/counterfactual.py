@@ -17,16 +17,9 @@ from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Do, Intervention, as_intervention
+from interverse.worlds import rooms  # loads what it draws with when a name is used
 from interverse.worlds.own_code import check_trusted
-from interverse.worlds.rooms import (
-    ACTION,
-    Draft,
-    Origin,
-    Pair,
-    act_and_draw,
-    generate_pairs,
-    redrawn,
-)
+from interverse.worlds.rooms import Origin, Pair
 
 _ONE = np.arange(1)
 _NOTHING = as_intervention({})
@@ -88,8 +81,6 @@ def counterfactual(
         if refused != "raise":
             told = "a pair has no record of refusals"
             raise InvalidValueError(explain(told, fix='Leave refused out (it is "raise")'))
-        from interverse.rollouts.counterfactual import counterfactual_pair  # draws rooms
-
         return counterfactual_pair(episode, do, at, check=check)
     if not isinstance(at, Integral) or not 0 <= at <= len(episode):
         allowed = f"a whole number from 0 to {len(episode)}, the episode's actions"
@@ -282,13 +273,13 @@ def counterfactual_pair(
             env.do(change, check=check)
             origin = replace(origin, state=world.save(_FIRST))
         draft = _draft(pair, origin, action, slots=world.options.objects)
-        found = act_and_draw(world, draft, depth=pair.depth_before is not None)
+        found = rooms.act_and_draw(world, draft, depth=pair.depth_before is not None)
         late = change if at == 1 else Do({})
         afterwards = _intervene_after(env, origin.afterwards, change, late, check=check)
         if not afterwards:
             return found
         done = draft._replace(origin=replace(origin, afterwards=afterwards))
-        return redrawn(world, found, done)
+        return rooms.redrawn(world, found, done)
     finally:
         env.close()
 
@@ -329,7 +320,7 @@ def _complete(pair: Pair) -> Origin:
     if pair.origin.state is not None:
         return pair.origin
     seed, house, _, index = pair.address
-    made = generate_pairs(pair.origin.world_id, seed, house, options=pair.origin.options)
+    made = rooms.generate_pairs(pair.origin.world_id, seed, house, options=pair.origin.options)
     for found in made:
         if isinstance(found, Pair) and found.address.index == index and found.origin is not None:
             return found.origin
@@ -345,7 +336,7 @@ def _split(change: Intervention) -> tuple[dict[str, int], Intervention]:
     """Returns the parts of the action that an intervention sets, and the rest of it."""
     if change.fixed is None:
         return {}, change
-    action = {name: value for name, value in change.fixed.items() if name in ACTION}
+    action = {name: value for name, value in change.fixed.items() if name in rooms.ACTION}
     for name, value in action.items():
         if value.shape or value.dtype.kind not in "iuf" or value % 1 != 0:
             raise InterventionError(
@@ -355,12 +346,12 @@ def _split(change: Intervention) -> tuple[dict[str, int], Intervention]:
     return {name: int(value) for name, value in action.items()}, Do(rest)
 
 
-def _draft(pair: Pair, origin: Origin, action: Mapping[str, int], *, slots: int) -> Draft:
-    fact = {name: int(pair.factors_after[name]) for name in ACTION}
-    slot, verb = (action.get(name, fact[name]) for name in ACTION)
-    for name, value, count in zip(ACTION, (slot, verb), (slots, 7), strict=True):
+def _draft(pair: Pair, origin: Origin, action: Mapping[str, int], *, slots: int) -> rooms.Draft:
+    fact = {name: int(pair.factors_after[name]) for name in rooms.ACTION}
+    slot, verb = (action.get(name, fact[name]) for name in rooms.ACTION)
+    for name, value, count in zip(rooms.ACTION, (slot, verb), (slots, 7), strict=True):
         if not 0 <= value < count:
             raise InterventionError(
                 explain(f"{name} is {value}", allowed=f"0 to {count - 1}"), dict(action)
             )
-    return Draft(verb, pair.address, origin, slot)
+    return rooms.Draft(verb, pair.address, origin, slot)

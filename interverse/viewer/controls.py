@@ -1,19 +1,25 @@
-"""The controls of variables in viser: made from `Widget`s, read and set as whole values."""
+"""The controls of variables in viser, and what stands between a value and the numbers they show."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
-from interverse.viewer.translate import Shown, shown
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.json_text import parse_json
 from interverse.viewer.widgets import Widget
 
 TYPED = ("number", "vector", "rotation", "parts")  # an order for every key that is pressed
 _NUMBER_STEP = 0.001
 _MOST_TEXT = 40
+Shown = Any  # bool, int, float, text, or a tuple of numbers, as the control holds it
+_DIGITS = 6
+_SAME = 1e-9
 
 
 @final
@@ -37,7 +43,7 @@ class Control:
             field = gui.add_text(widget.label, text, disabled=True, hint=widget.hint)
             self.handles.append(field)
         else:
-            _MAKERS[widget.kind](self, gui, shown(widget, value))
+            self._add(gui, shown(widget, value))
 
     def on_change(self, call: Callable[[Shown], None]) -> None:
         """Calls with what the control shows whenever a person changes it."""
@@ -68,7 +74,8 @@ class Control:
             if now != self._text:
                 self.handles[0].value = self._text = now
             return
-        for handle, part in zip(self.handles, now if self.is_many else (now,), strict=True):
+        parts = now if self.widget.kind == "parts" else (now,)
+        for handle, part in zip(self.handles, parts, strict=True):
             limited = self.widget.bounded and self.widget.kind in ("slider", "parts")
             if limited and not handle.min <= part <= handle.max:
                 handle.min, handle.max = min(handle.min, part), max(handle.max, part)
@@ -82,10 +89,51 @@ class Control:
         for handle in self.handles:
             handle.remove()
 
-    @property
-    def is_many(self) -> bool:
-        """Whether there is a handle for each number."""
-        return self.widget.kind == "parts"
+    def _add(self, gui: Any, now: Shown) -> None:
+        """Puts the control on the page."""
+        widget, label = self.widget, self.widget.label
+        hint: dict[str, Any] = {"hint": widget.hint}
+        match widget.kind:
+            case "parts":
+                self.folder = gui.add_folder(label, expand_by_default=not self.asks)
+                with self.folder:
+                    for part, number in enumerate(now):
+                        self._add_number(gui, number, str(part), part)
+                return
+            case "slider" | "number":
+                self._add_number(gui, now, label)
+                return
+            case "switch":
+                made = gui.add_checkbox(label, now, **hint)
+            case "choice":
+                made = gui.add_dropdown(label, widget.labels, initial_value=now, **hint)
+            case "color":
+                made = (gui.add_rgb if len(now) == 3 else gui.add_rgba)(label, now, **hint)
+            case "vector":
+                add = gui.add_vector2 if len(now) == 2 else gui.add_vector3
+                step = 1.0 if widget.whole else min(widget.step, 0.01)
+                made = add(label, tuple(map(float, now)), step=step, **hint)
+            case "rotation":
+                told = f"Roll, pitch and yaw in degrees. {widget.hint}"
+                made = gui.add_vector3(label, now, step=1.0, hint=told)
+            case _:
+                made = gui.add_text(label, now, multiline=True, **hint)
+                if self.asks:
+                    self.button = gui.add_button(f"do {label}", **hint)
+        self.handles.append(made)
+
+    def _add_number(self, gui: Any, now: Shown, label: str, part: int = 0) -> None:
+        """Adds a slider, or a field for a number without a useful range."""
+        widget = self.widget
+        kind, hint = int if widget.whole else float, widget.hint
+        if not widget.bounded:
+            step = 1 if widget.whole else _NUMBER_STEP
+            self.handles.append(gui.add_number(label, kind(now), step=step, hint=hint))
+            return
+        low, high = widget.range_with(now, part)
+        marks = tuple((kind(at), word) for at, word in widget.marks) or None
+        numbers = (kind(low), kind(high), kind(widget.step), kind(now))
+        self.handles.append(gui.add_slider(label, *numbers, marks=marks, hint=hint))
 
 
 def _set(handle: Any, value: Any) -> None:
@@ -101,86 +149,88 @@ def _text(widget: Widget, value: NDArray[Any]) -> str:
     return numbers if np.ravel(value).size <= _MOST_TEXT else numbers + ", ..."
 
 
-def _slider(control: Control, gui: Any, now: Shown, label: str = "", part: int = 0) -> None:
-    widget = control.widget
-    low, high = widget.range_with(now, part)
-    kind = int if widget.whole else float
-    marks = tuple((kind(at), word) for at, word in widget.marks)
-    handle = gui.add_slider(
-        label or widget.label,
-        kind(low),
-        kind(high),
-        kind(widget.step),
-        kind(now),
-        marks=marks or None,
-        hint=widget.hint,
-    )
-    control.handles.append(handle)
+# -------------------------------------------------------------------------------------- translation
 
 
-def _number(control: Control, gui: Any, now: Shown, label: str = "") -> None:
-    widget = control.widget
-    kind, step = (int, 1) if widget.whole else (float, _NUMBER_STEP)
-    handle = gui.add_number(label or widget.label, kind(now), step=step, hint=widget.hint)
-    control.handles.append(handle)
+def shown(widget: Widget, value: NDArray[Any]) -> Shown:
+    """Returns what a control shows for a value.
+
+    >>> from interverse.envs import make
+    >>> from interverse.viewer.widgets import widget_of
+    >>> variable = make("tutorial/slider-v1").variables["box/color"]
+    >>> shown(widget_of(variable, variable.default), variable.default)
+    (217, 140, 128)
+    """
+    array = np.asarray(value)
+    if widget.kind == "text":
+        return json.dumps(_rounded(array).tolist())
+    if widget.kind == "switch":
+        return bool(array)
+    if widget.kind == "choice":
+        return widget.labels[int(array) - widget.first]
+    if widget.kind == "color":
+        return tuple(int(x) for x in np.round(255.0 * np.clip(array, 0.0, 1.0)))
+    if widget.kind == "rotation":
+        array = _angles(array)
+    numbers = tuple(_tidy(x) for x in array.ravel().tolist())
+    return numbers if array.ndim else numbers[0]
 
 
-def _switch(control: Control, gui: Any, now: Shown) -> None:
-    widget = control.widget
-    control.handles.append(gui.add_checkbox(widget.label, now, hint=widget.hint))
+def value_from(widget: Widget, present: NDArray[Any], given: Shown) -> NDArray[Any]:
+    """Returns the value that a changed control means.
+
+    A number that the person left alone keeps every digit that it has in the world.
+
+    Args:
+        widget: the control's.
+        present: the variable's value now.
+        given: what the control shows now.
+    """
+    if widget.kind == "text":
+        try:
+            new = np.array(parse_json(given, widget.name))
+        except (ValueError, OverflowError) as error:
+            raise InvalidValueError(
+                explain(
+                    f"{widget.name} is {given[:60]!r}, which is no JSON: {error}",
+                    allowed=f"nested lists of shape {list(widget.shape)}",
+                )
+            ) from error
+        if new.shape != np.shape(present):
+            return new  # the world says what shape it wants
+        return np.where(_alike(_rounded(present), new), present, new)
+    if widget.kind == "switch":
+        return np.array(int(given))
+    if widget.kind == "choice":
+        if given not in widget.labels:
+            raise InvalidValueError(
+                explain(f"{widget.name} is {str(given)[:60]!r}", allowed=", ".join(widget.labels))
+            )
+        return np.array(widget.labels.index(given) + widget.first)
+    was = np.asarray(shown(widget, present), dtype=np.float64)
+    new = np.asarray(given, dtype=np.float64)
+    if widget.kind == "rotation":
+        same = _alike(was, new)
+        angles = np.where(same, _angles(present), new)
+        turned = Rotation.from_euler("xyz", angles, degrees=True).as_quat(canonical=True)
+        return np.array(present) if same.all() else turned
+    scaled = new / 255.0 if widget.kind == "color" else new
+    mixed = np.where(_alike(was, new), np.asarray(present, dtype=np.float64), scaled)
+    return np.round(mixed).astype(np.int64) if widget.whole else mixed
 
 
-def _choice(control: Control, gui: Any, now: Shown) -> None:
-    widget = control.widget
-    made = gui.add_dropdown(widget.label, widget.labels, initial_value=now, hint=widget.hint)
-    control.handles.append(made)
+def _alike(was: NDArray[Any], new: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.abs(was - new) <= _SAME * np.maximum(1.0, np.abs(was))
 
 
-def _color(control: Control, gui: Any, now: Shown) -> None:
-    widget = control.widget
-    add = gui.add_rgb if len(now) == 3 else gui.add_rgba
-    control.handles.append(add(widget.label, now, hint=widget.hint))
+def _tidy(number: float | int) -> float | int:
+    return number if isinstance(number, int) else float(f"{number:.{_DIGITS}g}")
 
 
-def _vector(control: Control, gui: Any, now: Shown) -> None:
-    widget = control.widget
-    add = gui.add_vector2 if len(now) == 2 else gui.add_vector3
-    step = 1.0 if widget.whole else min(widget.step, 0.01)
-    floats = tuple(map(float, now))
-    control.handles.append(add(widget.label, floats, step=step, hint=widget.hint))
+def _rounded(array: NDArray[Any]) -> NDArray[Any]:
+    return array if array.dtype.kind in "biu" else np.vectorize(_tidy, otypes=[float])(array)
 
 
-def _rotation(control: Control, gui: Any, now: Shown) -> None:
-    widget = control.widget
-    hint = f"Roll, pitch and yaw in degrees. {widget.hint}"
-    control.handles.append(gui.add_vector3(widget.label, now, step=1.0, hint=hint))
-
-
-def _parts(control: Control, gui: Any, now: Shown) -> None:
-    control.folder = gui.add_folder(control.widget.label, expand_by_default=not control.asks)
-    with control.folder:
-        for part, number in enumerate(now):
-            if control.widget.bounded:
-                _slider(control, gui, number, str(part), part)
-            else:
-                _number(control, gui, number, str(part))
-
-
-def _json(control: Control, gui: Any, now: Shown) -> None:
-    widget = control.widget
-    control.handles.append(gui.add_text(widget.label, now, multiline=True, hint=widget.hint))
-    if control.asks:
-        control.button = gui.add_button(f"do {widget.label}", hint=widget.hint)
-
-
-_MAKERS: dict[str, Callable[..., None]] = {
-    "choice": _choice,
-    "color": _color,
-    "number": _number,
-    "parts": _parts,
-    "rotation": _rotation,
-    "slider": _slider,
-    "switch": _switch,
-    "text": _json,
-    "vector": _vector,
-}
+def _angles(quaternion: NDArray[Any]) -> NDArray[np.float64]:
+    """Returns roll, pitch and yaw in degrees."""
+    return Rotation.from_quat(quaternion).as_euler("xyz", degrees=True) + 0.0  # no minus zero

@@ -113,7 +113,11 @@ def graph_svg(
         marks: what is chosen and lit.
         whole: everything, or the chosen variable's neighbourhood alone.
     """
-    edges = _edges(graph)
+    edges: dict[tuple[str, str], str] = {}  # between variables, whichever slice
+    for a, b, data in graph.edges(data=True):
+        kind = "inert" if data.get("inert") else "constraint" if data.get("constraint") else "plain"
+        if now(a) != now(b) and edges.get((now(a), now(b)), "inert") == "inert":
+            edges[now(a), now(b)] = kind
     bands = _layers(variables, edges) if whole else _around(graph, marks.chosen)
     places, texts, bottom = _placed(bands)
     shown = {pair: kind for pair, kind in edges.items() if set(pair) <= places.keys()}
@@ -132,16 +136,6 @@ def graph_svg(
 
 
 # --------------------------------------------------------------------------- choice
-
-
-def _edges(graph: CausalGraph) -> dict[tuple[str, str], str]:
-    """Returns the edges between variables, whichever slice, with what kind each is."""
-    out: dict[tuple[str, str], str] = {}
-    for a, b, data in graph.edges(data=True):
-        kind = "inert" if data.get("inert") else "constraint" if data.get("constraint") else "plain"
-        if now(a) != now(b) and out.get((now(a), now(b)), "inert") == "inert":
-            out[now(a), now(b)] = kind
-    return out
 
 
 def _layers(variables: Mapping[str, Variable], edges: Iterable[tuple[str, str]]) -> list[Band]:
@@ -211,7 +205,10 @@ def _rows(names: Iterable[str]) -> Iterator[list[tuple[str, str, float]]]:
     """Returns rows of (variable or nothing, text, width); an object's stay together if they can."""
     row: list[tuple[str, str, float]] = []
     used = 0.0
-    for group, members in _grouped(names):
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: ("/" in name, name)):  # what has no object first
+        groups.setdefault(name.rpartition("/")[0], []).append(name)
+    for group, members in groups.items():
         items = [("", group, _BOLD * len(group) + 8.0)] if group else []
         items += [(name, "", _width(name) + _GAP) for name in members]
         whole = sum(width for _, _, width in items)
@@ -227,19 +224,8 @@ def _rows(names: Iterable[str]) -> Iterator[list[tuple[str, str, float]]]:
     yield row
 
 
-def _grouped(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    groups: dict[str, list[str]] = {}
-    for name in sorted(names, key=lambda name: ("/" in name, name)):  # what has no object first
-        groups.setdefault(name.rpartition("/")[0], []).append(name)
-    yield from groups.items()
-
-
-def _label(name: str) -> str:
-    return name.rpartition("/")[2]
-
-
 def _width(name: str) -> float:
-    return _LETTER * len(_label(name)) + 12.0
+    return _LETTER * len(name.rpartition("/")[2]) + 12.0
 
 
 # --------------------------------------------------------------------------- drawing
@@ -288,7 +274,7 @@ def _pill(variable: Variable, x: float, y: float, marks: GraphMarks) -> str:
         f' height="{_PILL:g}" rx="6" fill="{_FILL.get(light, "#f8f9fa")}" stroke="{edge}"'
         f' stroke-width="{2.0 if chosen or differs else 0.8}"{dash}/>'
         f'<text x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle" fill="{ink}"{style}>'
-        f"{html.escape(_label(name))}</text></g>"
+        f"{html.escape(name.rpartition('/')[2])}</text></g>"
     )
 
 

@@ -7,14 +7,12 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.viewer.cause_panel import CausePanel
+from interverse.viewer.causes import CausePanel
 from interverse.viewer.desk import PAD, PLAIN, Desk, Orders
-from interverse.viewer.episode_panel import EpisodePanel
-from interverse.viewer.export import as_json, as_python
-from interverse.viewer.ghost_panel import GhostPanel
+from interverse.viewer.history import as_json, as_python
+from interverse.viewer.panels import EpisodePanel, GhostPanel, VariablePanel
 from interverse.viewer.scene import ViewerScene
 from interverse.viewer.session import Session
-from interverse.viewer.variable_panel import VariablePanel
 
 _LEFT, _RIGHT = 370, 390  # widths of the two panels, pixels
 
@@ -39,7 +37,12 @@ class Page:
         with tabs.add_tab("Imagine"):
             self.ghosts = GhostPanel(self.desk)
         with tabs.add_tab("Export"):
-            self._add_export()
+            gui.add_markdown("What was done in this episode, as a curriculum:")
+            name = session.id.replace("/", "_").removesuffix("-v1")
+            self.desk.button("Save Python", lambda: self._send(f"{name}.py", as_python), "A script")
+            hint = "All of it, with the actions"
+            self.desk.button("Save JSON", lambda: self._send(f"{name}.json", as_json), hint)
+            self._python = gui.add_markdown("")
         panel = gui.add_panel()
         with panel.add_tab("Causes"):
             self.causes = CausePanel(self.desk)
@@ -60,13 +63,7 @@ class Page:
 
     def refresh_world(self) -> None:
         """Shows the world and where the episode stands."""
-        self._status.content = f'<div id="status" style="{PAD}">{self._standing()}</div>'
-        self.ghosts.follow()
-        self.scene.show(self.ghosts.step, self.ghosts.ghost)
-
-    def _standing(self) -> str:
-        session = self._session
-        history = session.history
+        session, history = self._session, self._session.history
         driver = session.env.driver
         parts = [f"seed {session.seed}", f"step {driver.steps[0]} of {driver.world.most_actions}"]
         parts.append(f"return {history.earned:.4g}")
@@ -75,15 +72,10 @@ class Page:
         parts += [f"{name.replace('_', ' ')} {float(value):.4g}" for name, value in told.items()]
         parts.append(f"{len(history.events)} done, {len(session.refused)} refused")
         parts += ["<b>episode ended</b>"] if history.ended else []
-        return " · ".join(part.replace(" ", "&nbsp;") for part in parts)
-
-    def _add_export(self) -> None:
-        self.desk.gui.add_markdown("What was done in this episode, as a curriculum:")
-        name = self._session.id.replace("/", "_").removesuffix("-v1")
-        self.desk.button("Save Python", lambda: self._send(f"{name}.py", as_python), "A script")
-        hint = "All of it, with the actions"
-        self.desk.button("Save JSON", lambda: self._send(f"{name}.json", as_json), hint)
-        self._python = self.desk.gui.add_markdown("")
+        standing = " · ".join(part.replace(" ", "&nbsp;") for part in parts)
+        self._status.content = f'<div id="status" style="{PAD}">{standing}</div>'
+        self.ghosts.follow()
+        self.scene.show(self.ghosts.step, self.ghosts.ghost)
 
     def _send(self, name: str, write: Callable[[Session], str]) -> str:
         self._server.send_file_download(name, write(self._session).encode(), save_immediately=True)

@@ -1,17 +1,26 @@
-"""The world on the page: solids that can be turned, or its picture, and the ghost in the same."""
+"""The world on the page: solids that can be turned, or its picture, and the ghost in the same.
+
+Solids are made once, then moved, recoloured or remade.
+"""
 
 from __future__ import annotations
 
 import math
+import zlib
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
+import trimesh
 from numpy.typing import NDArray
+from PIL import Image
+from scipy.spatial.transform import Rotation
 
+from interverse.sim.shapes import Shape, Texture
 from interverse.viewer.desk import Desk
 from interverse.viewer.ghost import MOST_FRAMES, Ghost
 from interverse.viewer.ghost import Frame as GhostFrame
-from interverse.viewer.solids import Solids, bounds, ghosts, light_up
 
 _FEW_COLORS, _QUALITY = 256, 92
 _LONGER = 900  # pixels along the longer side that are sent, about
@@ -22,6 +31,18 @@ _BLUR = 48  # how far two sizes of one picture differ at its edges
 _FIELD = math.radians(40.0)
 _ROOM = 1.06  # of the picture's size, in view
 _WIDE = 0.75  # width of a scene, in its heights, until the browser tells its own
+_FLAT = np.array([1.0, 1.0, 0.0])  # a followed world moves along the floor
+_XYZW = [1, 2, 3, 0]
+_ENDLESS = ("plane", "sky")
+_SMOOTH = ("sphere", "ellipsoid", "capsule")
+_TEXTURE = 256  # pixels a side, at most, of a picture that is sent
+_VIEW = np.array([0.5, -1.0, 1.35])  # from where a scene is first seen
+_DISTANCE = 1.75  # in radii of the scene
+# A bowl is looked into: from lower, through its near wall.
+_BOWL_VIEW, _BOWL_DISTANCE, _NEAR_WALL, _HOLLOW = np.array([0.3, -1.0, 0.8]), 1.3, 0.25, 0.3
+_AMBIENT, _SUN = 1.6, 2.0  # with these a colour looks about as it is named
+_GHOST_RGB = np.array([0.43, 0.25, 0.82])
+_SOLID_TINT, _GHOST_OPACITY = 0.75, 0.5  # of a ghost's solids
 
 
 @final
@@ -105,9 +126,6 @@ def large(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return picture.repeat(times, axis=0).repeat(times, axis=1)
 
 
-_FLAT = np.array([1.0, 1.0, 0.0])  # a followed world moves along the floor
-
-
 @final
 class ViewerScene:
     """Shows a session, and its ghost, at one step."""
@@ -121,21 +139,23 @@ class ViewerScene:
         if first:
             self._middle = light_up(server, first)
             self._fact, self._ghost = (Solids(server.scene, r) for r in ("/world", "/ghost"))
-            self._add_views(desk)
-
-    def _add_views(self, desk: Desk) -> None:
-        with desk.gui.add_folder("View", expand_by_default=False):
-            self._follow = desk.gui.add_checkbox("Follow", True, hint="Keep it in the middle")
-            self._camera = desk.gui.add_checkbox(
-                "Camera", False, hint="The picture of the world's own camera, textures and all"
-            )
-            self._photo = desk.gui.add_image(np.full((8, 8, 3), 255, np.uint8), visible=False)
-        for handle in (self._follow, self._camera):
-            handle.on_update(lambda _: desk.order("view", lambda: ""))
+            with desk.gui.add_folder("View", expand_by_default=False):
+                self._follow = desk.gui.add_checkbox("Follow", True, hint="Keep it in the middle")
+                hint = "The picture of the world's own camera, textures and all"
+                self._camera = desk.gui.add_checkbox("Camera", False, hint=hint)
+                white = np.full((8, 8, 3), 255, np.uint8)
+                self._photo = desk.gui.add_image(white, visible=False)
+            for handle in (self._follow, self._camera):
+                handle.on_update(lambda _: desk.order("view", lambda: ""))
 
     def show(self, step: int, ghost: Ghost | None) -> None:
         """Shows the session at a step: now, or one that was seen before."""
-        self._remember()
+        session, now = self._session, self._session.steps
+        if session.history.start is not self._start:
+            self._start, self._frames = session.history.start, {}
+        # What was undone is forgotten, and what is long ago.
+        self._frames = {s: f for s, f in self._frames.items() if now - MOST_FRAMES < s < now}
+        self._frames[now] = session.picture() if self._canvas is not None else session.shapes()
         seen = max((s for s in self._frames if s <= step), default=min(self._frames))
         fact, other = self._frames[seen], None
         if ghost is not None:
@@ -146,15 +166,6 @@ class ViewerScene:
             both = isinstance(other, np.ndarray)
             self._canvas.show(blended(fact, np.asarray(other)) if both else fact)
 
-    def _remember(self) -> None:
-        """Keeps the present frame; forgets those that were undone."""
-        session, now = self._session, self._session.steps
-        if session.history.start is not self._start:
-            self._start, self._frames = session.history.start, {}
-        self._frames = {step: frame for step, frame in self._frames.items() if step < now}
-        self._frames.pop(now - MOST_FRAMES, None)
-        self._frames[now] = session.picture() if self._canvas is not None else session.shapes()
-
     def _show_solids(self, fact: tuple[Any, ...], other: tuple[Any, ...]) -> None:
         middle, _ = bounds(fact)
         moved: NDArray[np.float64] = (middle - self._middle) * _FLAT
@@ -164,3 +175,187 @@ class ViewerScene:
         self._photo.visible = self._camera.value
         if self._camera.value:
             self._photo.image = self._session.picture()
+
+
+# ------------------------------------------------------------------------------------------- solids
+
+
+@final
+class Solids:
+    """The handles of the shapes now in the scene.
+
+    Args:
+        scene: viser's.
+        root: name of the frame that all of them stand in.
+    """
+
+    def __init__(self, scene: Any, root: str) -> None:
+        self._scene, self._root = scene, root
+        self._frame = scene.add_frame(root, show_axes=False)
+        self._handles: dict[str, tuple[Hashable, Any]] = {}
+
+    def show(self, shapes: Sequence[Shape], moved: NDArray[np.float64]) -> None:
+        """Brings the scene up to date, all of it moved back by a vector (3,)."""
+        for shape in shapes:
+            made, look = self._handles.get(shape.name, (None, None)), _look(shape)
+            if made[0] != look:
+                made = look, self._made(shape)
+                self._handles[shape.name] = made
+            made[1].position, made[1].wxyz = shape.position, shape.rotation
+        for name in self._handles.keys() - {shape.name for shape in shapes}:
+            self._handles.pop(name)[1].remove()
+        self._frame.position = -moved
+
+    def _made(self, shape: Shape) -> Any:
+        name = f"{self._root}/{shape.name}"
+        if shape.texture is not None:
+            return self._scene.add_mesh_trimesh(name, _textured(shape), receive_shadow=True)
+        vertices, faces = _triangles(shape)
+        alpha = float(shape.rgba[3])
+        color = tuple(int(x) for x in np.round(255 * np.clip(shape.rgba[:3], 0, 1)))
+        outside = _outside(vertices, faces) if shape.mesh is not None and alpha >= 1.0 else None
+        made = self._scene.add_mesh_simple(
+            name,
+            vertices,
+            faces if outside is None else faces[~outside],
+            color=color,
+            opacity=None if alpha >= 1.0 else alpha,
+            flat_shading=shape.kind not in _SMOOTH,
+            side="double" if shape.kind == "plane" else "front",
+            cast_shadow=alpha >= 1.0,
+        )
+        if outside is not None:  # moves and goes with the inside
+            self._scene.add_mesh_simple(
+                f"{name}/outside",
+                vertices,
+                faces[outside],
+                color=color,
+                opacity=_NEAR_WALL,
+                flat_shading=True,
+                side="front",
+                cast_shadow=False,
+            )
+        return made
+
+
+def _outside(vertices: NDArray[Any], faces: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Returns which faces of a hollow thing look outwards; None for one that holds nothing.
+
+    Drawn from the front alone, the wall that is near is seen from outside, the far one from within.
+    """
+    corners = np.asarray(vertices)[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    areas = np.linalg.norm(normals, axis=1)
+    outside = np.sum(normals * (corners.mean(axis=1) - corners.mean(axis=(0, 1))), axis=1) >= 0
+    hollow = areas[~outside].sum() > _HOLLOW * areas.sum()
+    return outside if hollow else None
+
+
+def light_up(server: Any, shapes: Sequence[Shape]) -> NDArray[np.float64]:
+    """Sets lights and the first view for some shapes; returns their middle."""
+    middle, radius = bounds(shapes)
+    scene, camera = server.scene, server.initial_camera
+    scene.configure_default_lights(enabled=False)
+    scene.configure_environment_map(None)
+    scene.add_light_ambient("/ambient", intensity=_AMBIENT)
+    scene.add_light_directional("/sun", intensity=_SUN, position=(1.0, -1.5, 3.0))
+    camera.up, camera.look_at, camera.near = (0.0, 0.0, 1.0), tuple(middle), radius / 100.0
+    meshes = [_triangles(shape) for shape in shapes if shape.mesh is not None]
+    is_bowl = any(_outside(*mesh) is not None for mesh in meshes)
+    view, away = (_BOWL_VIEW, _BOWL_DISTANCE) if is_bowl else (_VIEW, _DISTANCE)
+    camera.position = tuple(middle + view / np.linalg.norm(view) * radius * away)
+    return middle
+
+
+def ghosts(shapes: Sequence[Shape], fact: Sequence[Shape]) -> list[Shape]:
+    """Returns the shapes that are not where the fact has them, or not as they are: translucent."""
+    there = {shape.name: shape for shape in fact}
+    found = []
+    for shape in (shape for shape in shapes if shape.kind not in _ENDLESS):
+        other = there.get(shape.name)
+        if other is not None and _look(shape) == _look(other):
+            near = np.abs(shape.position - other.position).max() < 1e-5
+            if near and abs(float(shape.rotation @ other.rotation)) > 1.0 - 1e-8:
+                continue
+        rgb = (1.0 - _SOLID_TINT) * np.clip(shape.rgba[:3], 0.0, 1.0) + _SOLID_TINT * _GHOST_RGB
+        rgba = np.array([*rgb, _GHOST_OPACITY * shape.rgba[3]])
+        found.append(replace(shape, rgba=rgba, texture=None))
+    return found
+
+
+def _look(shape: Shape) -> Hashable:
+    """Returns what a handle is made of; another look needs another handle."""
+    mesh = None if shape.mesh is None else shape.mesh.number
+    texture = shape.texture
+    picture = None if texture is None else (zlib.crc32(_small(texture).tobytes()), texture.repeat)
+    return shape.kind, tuple(shape.size), tuple(shape.rgba), mesh, picture
+
+
+def bounds(shapes: Sequence[Shape]) -> tuple[NDArray[np.float64], float]:
+    """Returns the middle and the radius of all but floor and sky."""
+    solid = [shape for shape in shapes if shape.kind not in _ENDLESS]
+    if not solid:
+        return np.zeros(3), 1.0
+    low = np.min([shape.position - _reach(shape) for shape in solid], axis=0)
+    high = np.max([shape.position + _reach(shape) for shape in solid], axis=0)
+    return (low + high) / 2.0, float(np.linalg.norm(high - low) / 2.0)
+
+
+def _reach(shape: Shape) -> NDArray[np.float64]:
+    """Returns how far a shape reaches along the world's axes, or a little more."""
+    turn = Rotation.from_quat(shape.rotation[_XYZW]).as_matrix()
+    caps = shape.size[0] if shape.kind == "capsule" else 0.0
+    return np.abs(turn) @ (shape.size + np.array([0.0, 0.0, caps]))
+
+
+def _triangles(shape: Shape) -> tuple[NDArray[Any], NDArray[Any]]:
+    size = shape.size
+    if shape.mesh is not None:
+        return shape.mesh.vertices, shape.mesh.faces
+    if shape.kind == "plane":
+        corners = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * size
+        return corners, np.array([[0, 1, 2], [0, 2, 3]])
+    create = trimesh.creation
+    if shape.kind == "box":
+        made = create.box(extents=2.0 * size)
+    elif shape.kind == "cylinder":
+        made = create.cylinder(radius=size[0], height=2.0 * size[2], sections=48)
+    elif shape.kind == "capsule":
+        made = create.capsule(radius=size[0], height=2.0 * size[2])
+    else:
+        made = create.icosphere(subdivisions=3, radius=1.0)
+        made.apply_scale(size)
+    return np.asarray(made.vertices), np.asarray(made.faces)
+
+
+def _small(texture: Texture) -> NDArray[np.uint8]:
+    every = max(1, -(-max(texture.pixels.shape[:2]) // _TEXTURE))
+    return np.ascontiguousarray(texture.pixels[::every, ::every])
+
+
+def _textured(shape: Shape) -> Any:
+    """Returns a plane with a repeated picture on it, or the sides and the top of a sky."""
+    assert shape.texture is not None, "asked for shapes that have one"
+    square = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
+    across = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    corners, places = [square], [across * shape.texture.repeat]
+    if shape.kind == "sky":
+        upright = square[:, [0, 2, 1]] + np.array([0, 1, 0])
+        turns = [Rotation.from_euler("z", angle, degrees=True) for angle in (0, 90, 180, 270)]
+        corners = [*(turn.apply(upright) for turn in turns), square + np.array([0, 0, 1])]
+        places = [*([across] * 4), np.full((4, 2), 1.0 - 1e-3)]  # the top has its upper edge's
+    faces = np.array([[0, 1, 2], [0, 2, 3]])
+    visuals: Any = trimesh.visual  # its classes have no types
+    material = visuals.material.PBRMaterial(
+        baseColorTexture=Image.fromarray(_small(shape.texture)),
+        baseColorFactor=shape.rgba,
+        metallicFactor=0.0,
+        roughnessFactor=1.0,
+        doubleSided=True,
+    )
+    return trimesh.Trimesh(
+        np.concatenate(corners) * shape.size,
+        np.concatenate([faces + 4 * n for n in range(len(corners))]),
+        visual=visuals.TextureVisuals(uv=np.concatenate(places), material=material),
+        process=False,
+    )

@@ -133,9 +133,21 @@ class Session:
             raise InvalidValueError(
                 explain("the episode has ended", fix="Reset, undo or restore a snapshot")
             )
-        chosen = self._act() if action is None else action
+        if action is None:
+            try:
+                actions = to_numpy(self._policy(_lead(self._observation)))
+                check_rows(actions, 1)
+                action = np.asarray(actions[0])
+            except (RuntimeError, TypeError, ValueError) as error:  # of another world, mostly
+                reason = str(error).strip().splitlines()[:1]
+                raise InvalidValueError(
+                    explain(
+                        f"the policy {self.policy} fails on observations of {self.id}: {reason}",
+                        fix="Use one that was trained in this world with these options",
+                    )
+                ) from error
         with self._own():
-            self.env.step(chosen)
+            self.env.step(action)
 
     def on_step(self, actions: Any, moment: Transition) -> None:
         """Records an action and what it gave, whoever took it."""
@@ -150,20 +162,6 @@ class Session:
             info=_first_info(moment),
         )
 
-    def _act(self) -> NDArray[Any]:
-        try:
-            actions = to_numpy(self._policy(_lead(self._observation)))
-            check_rows(actions, 1)
-            return np.asarray(actions[0])
-        except (RuntimeError, TypeError, ValueError) as error:  # a policy of another world, mostly
-            reason = str(error).strip().splitlines()[:1]
-            raise InvalidValueError(
-                explain(
-                    f"the policy {self.policy} fails on observations of {self.id}: {reason}",
-                    fix="Use one that was trained in this world with these options",
-                )
-            ) from error
-
     # ------------------------------------------------------------- interventions
 
     def do(self, values: Mapping[str, Any], *, check: bool = True) -> Event:
@@ -173,7 +171,11 @@ class Session:
         had not been: a slider that is dragged leaves one event, the last.
         """
         present = self.moment()
-        base = self._base(values, present)
+        last = self.history.events[-1] if self.history.events else None
+        base = present  # the moment that it starts from
+        if last is not None and last.source == "do" and last.before is not None:
+            dragged = last.step == self.steps and last.values.keys() == values.keys()
+            base = last.before if dragged else present
         if base is not present:  # nobody looks at it, so it is not drawn
             self.env.driver.restore(base.snapshot, _ONE)
             self.history = base.history
@@ -186,14 +188,6 @@ class Session:
             self.refused.append(Refused(self.steps, plain(values), str(error)))
             raise
         return self._happened(base, values, outcome.changed, "do")
-
-    def _base(self, values: Mapping[str, Any], present: ViewerMoment) -> ViewerMoment:
-        """Returns the moment that a `do` starts from."""
-        last = self.history.events[-1] if self.history.events else None
-        if last is None or last.source != "do" or last.before is None:
-            return present
-        dragged = last.step == self.steps and last.values.keys() == values.keys()
-        return last.before if dragged else present
 
     def _happened(
         self,
@@ -231,7 +225,9 @@ class Session:
         """Intervenes as a protocol would in this episode; each further call draws anew."""
         check_name("protocol", name, self.protocols)
         protocol = self.protocols[name]
-        if other := self._other_options(protocol):
+        here = self.env.world.options
+        there, asked = replace(here, **protocol.options), protocol.options
+        if other := {n: v for n, v in asked.items() if getattr(here, n) != getattr(there, n)}:
             raise InvalidValueError(
                 explain(
                     f"{name} is a world with other options: {other}",
@@ -253,13 +249,9 @@ class Session:
             self.refused.append(Refused(self.steps, {}, f"{name}: {reason}"))
             raise InterventionError(reason)
         changed = frozenset(n for n, v in self.env.values.items() if not np.array_equal(v, old[n]))
-        return self._happened(before, _first_rows(drawn), changed, name)
-
-    def _other_options(self, protocol: Protocol) -> dict[str, Any]:
-        """Returns the options of a protocol that this world was not made with."""
-        here = self.env.world.options
-        there = replace(here, **protocol.options)
-        return {n: v for n, v in protocol.options.items() if getattr(here, n) != getattr(there, n)}
+        kept = {n: rows for n, rows in drawn.items() if not np.any(np.ma.getmaskarray(rows))}
+        values = {n: np.asarray(rows)[0] for n, rows in kept.items()}
+        return self._happened(before, values, changed, name)
 
     # -------------------------------------------------------------- back and forth
 
@@ -349,9 +341,3 @@ def _lead(observation: Any) -> Any:
     if isinstance(observation, Mapping):
         return {name: _lead(value) for name, value in observation.items()}
     return np.asarray(observation)[None]
-
-
-def _first_rows(drawn: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values of a draw of one world, masked ones left out."""
-    kept = {n: rows for n, rows in drawn.items() if not np.any(np.ma.getmaskarray(rows))}
-    return {name: np.asarray(rows)[0] for name, rows in kept.items()}

@@ -99,6 +99,7 @@ def widget_of(variable: Variable, value: NDArray[Any]) -> Widget:
     """
     folder, _, label = variable.name.partition("/")
     low, high = _range(variable, np.asarray(value))
+    ends = tuple((number, f"{number:.3g}") for number in (*low.tolist(), *high.tolist()))
     widget = Widget(
         name=variable.name,
         folder=folder if label else TOP,
@@ -109,7 +110,7 @@ def widget_of(variable: Variable, value: NDArray[Any]) -> Widget:
         low=tuple(low.tolist()),
         high=tuple(high.tolist()),
         step=_step(low, high, whole=variable.domain.integral),
-        marks=_marks(variable) or _ends(low, high) if variable.shape == () else (),
+        marks=_marks(variable) or ends if variable.shape == () else (),
         hint=_hint(variable),
         read_only=variable.read_only,
         labels=variable.labels,
@@ -120,7 +121,8 @@ def widget_of(variable: Variable, value: NDArray[Any]) -> Widget:
 
 def _kind(widget: Widget, domain: Space) -> Kind:
     size = math.prod(widget.shape)
-    if _COLOR.search(widget.name) and widget.shape in ((3,), (4,)) and _is_unit(domain):
+    unit = isinstance(domain, Box) and np.all(domain.low == 0) and np.all(domain.high == 1)
+    if _COLOR.search(widget.name) and widget.shape in ((3,), (4,)) and unit:
         return "color"
     if isinstance(domain, UnitQuaternion):
         return "rotation"
@@ -133,10 +135,6 @@ def _kind(widget: Widget, domain: Space) -> Kind:
     if widget.shape in ((2,), (3,)):
         return "vector"
     return "parts" if len(widget.shape) == 1 and size <= _MOST_PARTS else "text"
-
-
-def _is_unit(domain: Space) -> bool:
-    return isinstance(domain, Box) and bool(np.all(domain.low == 0) and np.all(domain.high == 1))
 
 
 def _range(variable: Variable, value: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -168,7 +166,8 @@ def _step(low: NDArray[Any], high: NDArray[Any], *, whole: bool) -> float:
 def _marks(variable: Variable) -> tuple[Mark, ...]:
     """Returns the bounds of A and B; a bound that both have is marked once."""
     a, b, domain = variable.space_a, variable.space_b, variable.domain
-    if b is None and isinstance(a, Space) and _same_ends(a, domain):
+    alone = isinstance(a, Space) and b is None
+    if alone and all(np.array_equal(getattr(a, e), getattr(domain, e)) for e in ("low", "high")):
         return ()  # A is all there is
     at: dict[float, list[str]] = {}
     for word, space in (("A", a), ("B", b)):
@@ -177,15 +176,6 @@ def _marks(variable: Variable) -> tuple[Mark, ...]:
                 words = at.setdefault(float(bound), [])
                 words.extend([word] if word not in words else [])
     return tuple((number, "|".join(at[number])) for number in sorted(at))
-
-
-def _same_ends(a: Space, b: Space) -> bool:
-    return np.array_equal(a.low, b.low) and np.array_equal(a.high, b.high)
-
-
-def _ends(low: NDArray[Any], high: NDArray[Any]) -> tuple[Mark, ...]:
-    ends = np.concatenate([low, high]).tolist()
-    return tuple((number, f"{number:.3g}") for number in ends)
 
 
 def _hint(variable: Variable) -> str:

@@ -61,7 +61,7 @@ def test_a_set_without_the_confounder_is_needed(tmp_path):
 
 
 def _tiny(name):
-    from interverse.models.pairs.recipes import recipe
+    from interverse.models.pairs.config import recipe
 
     found = recipe(name)
     encoder = replace(found.model.encoder, scale="tiny")

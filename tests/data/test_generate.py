@@ -78,13 +78,10 @@ def test_pixels_are_the_same_drawn_or_stored(tmp_path):
     stored = open_dataset(collect(small(tmp_path / "b.h5", images=True)))
     assert not drawn.header.images
     assert stored.header.images
+    assert isinstance(iv.make("blocks/observed-3-v1").world, SceneWorld)
     np.testing.assert_array_equal(drawn.images(), stored.images())
     np.testing.assert_array_equal(drawn.target_images(), stored.target_images())
     np.testing.assert_array_equal(drawn.images([4, 1]), stored.images([4, 1]))
-
-
-def test_blocks_tell_their_scenes():
-    assert isinstance(iv.make("blocks/observed-3-v1").world, SceneWorld)
 
 
 def test_invalid_pushes_are_drawn_anew(tmp_path):
@@ -118,11 +115,11 @@ def test_stopped_and_started_again_it_ends_the_same_and_plays_on(tmp_path, monke
     played = []
     play = generate._play
 
-    def failing(config, unit):
+    def failing(path, unit, config):
         played.append(unit.start)
         if played.count(4) == 1 and unit.start == 4:
             raise KeyboardInterrupt
-        return play(config, unit)
+        return play(path, unit, config)
 
     monkeypatch.setattr(generate, "_play", failing)
     config = small(tmp_path / "b.h5")
@@ -169,10 +166,10 @@ def test_two_that_want_the_same_file_play_it_once(tmp_path, monkeypatch):
     played = []
     play = generate._play
 
-    def counting(config, unit):
+    def counting(path, unit, config):
         played.append(unit.start)
         time.sleep(0.1)
-        return play(config, unit)
+        return play(path, unit, config)
 
     monkeypatch.setattr(generate, "_play", counting)
     config = small(tmp_path / "d.h5")
@@ -251,7 +248,8 @@ def test_a_device_changes_no_byte(tmp_path):
 
 
 def test_progress_goes_to_standard_error(tmp_path, capfd):
-    collect(small(tmp_path / "d.h5", progress=True))
+    path = collect(small(str(tmp_path / "d.h5"), progress=True))
+    assert path == Path(tmp_path / "d.h5")
     seen = capfd.readouterr()
     assert seen.out == ""
     assert "blocks/observed-3-v1 episodes" in seen.err
@@ -271,10 +269,6 @@ def test_the_file_is_small_and_says_what_made_it(tmp_path):
     with h5py.File(path) as file:
         assert not any(name in file for name in PIXELS)
         assert len(file.attrs["fingerprint"]) == 32
-
-
-def test_paths_may_be_strings(tmp_path):
-    assert collect(small(str(tmp_path / "d.h5"))) == Path(tmp_path / "d.h5")
 
 
 @pytest.mark.parametrize("images", [False, True])

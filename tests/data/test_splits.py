@@ -88,11 +88,6 @@ def test_other_code_makes_a_set_anew_under_the_same_version(tmp_path, monkeypatc
     np.testing.assert_array_equal(edited.states, before)
 
 
-def test_the_public_name_is_there(tmp_path):
-    data = iv.load_dataset("blocks/unobserved-3-v1", split="valid", episodes=2, folder=tmp_path)
-    assert data.images().shape == (2, 101, 50, 50, 3)
-
-
 def test_splits_differ(tmp_path):
     sets = [
         load_dataset("blocks/observed-3-v1", split, episodes=20, folder=tmp_path)
@@ -125,15 +120,13 @@ def test_a_corrupt_cached_file_is_named(tmp_path):
         load_dataset("blocks/observed-3-v1", "test", episodes=2, folder=tmp_path)
 
 
-def loaded(tmp_path, world, split="test", **options):
-    return load_dataset(world, split, episodes=1, folder=tmp_path, **options)
-
-
 def test_without_a_split_the_file_is_named_after_the_one_that_is_taken(tmp_path):
     load_dataset("blocks/observed-3-v1", folder=tmp_path, episodes=2)
     (path,) = tmp_path.glob("*.h5")
     assert ".train." in path.name
-    load_dataset("blocks/observed-3-v1", "train", folder=tmp_path, episodes=2)
+    data = iv.load_dataset("blocks/observed-3-v1", "train", folder=tmp_path, episodes=np.int64(2))
+    assert repr(data).startswith("Dataset(blocks/observed-3-v1, 2 episodes of 100 actions, ")
+    assert len(repr(data)) < 150
     assert list(tmp_path.glob("*.h5")) == [path]
 
 
@@ -142,12 +135,6 @@ def test_a_split_gives_no_more_episodes_than_it_has(tmp_path):
         load_dataset("blocks/observed-3-v1", "valid", episodes=500, folder=tmp_path)
     with pytest.raises(InvalidValueError, match=r"episodes is 2\.5"):
         load_dataset("blocks/observed-3-v1", "valid", episodes=2.5, folder=tmp_path)
-
-
-def test_a_data_set_is_shown_in_one_line(tmp_path):
-    data = load_dataset("blocks/observed-3-v1", "valid", episodes=np.int64(2), folder=tmp_path)
-    assert repr(data).startswith("Dataset(blocks/observed-3-v1, 2 episodes of 100 actions, ")
-    assert len(repr(data)) < 150
 
 
 @pytest.mark.parametrize("name", [None, 3])

@@ -15,7 +15,7 @@ from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.protocols.factors import as_factors
 from interverse.reports.attribute import attribute
 from interverse.reports.attribution import Attribution
-from interverse.reports.plots import costs as plot
+from interverse.reports.plots import bars as plot
 
 SLIDER = "tutorial/slider-v1"
 CARTPOLE = "control/cartpole_balance-v1"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from interverse.core.errors import InvalidValueError
-from interverse.reports.media import contact_sheet, video
+from interverse.reports.episodes import contact_sheet, video
 
 
 def ramp(count: int, height: int = 20, width: int = 30) -> np.ndarray:

@@ -20,7 +20,7 @@ from interverse._version import __version__
 from interverse.core.errors import InvalidValueError, RenderError, UnknownNameError
 from interverse.protocols.protocol import Protocol
 from interverse.reports import PLOTS, page, report
-from interverse.reports.media import contact_sheet, video
+from interverse.reports.episodes import contact_sheet, video
 from interverse.results import Results, highlights, tables
 from tests.results import synthetic
 

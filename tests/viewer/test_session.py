@@ -10,9 +10,9 @@ import pytest
 import interverse as iv
 from interverse.core.errors import InterventionError, InvalidValueError, UnknownNameError
 from interverse.rollouts.runner import Recorder
-from interverse.viewer.cause_panel import causes_text
-from interverse.viewer.export import as_json, as_python
+from interverse.viewer.causes import causes_text
 from interverse.viewer.ghost import Ghost
+from interverse.viewer.history import as_json, as_python
 from interverse.viewer.scene import blended
 from interverse.viewer.session import Session
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from interverse.envs import make
-from interverse.viewer.translate import shown, value_from
+from interverse.viewer.controls import shown, value_from
 from interverse.viewer.widgets import TOP, widget_of, widgets
 
 WORLDS = (

@@ -26,7 +26,7 @@ from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
 from interverse.benchmarks.driver import write_figures
 from interverse.benchmarks.tidy import Number, laid_out
 from interverse.models.checkpoint import read_json, write_json
-from interverse.models.pairs.selection import RULES
+from interverse.models.pairs.yardsticks import RULES
 from interverse.reports.sections import Grid, Say, Section, write_summary
 
 Records = Sequence[Mapping[str, Any]]

@@ -22,12 +22,11 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
 from interverse.fit.work import Record, run_stamp
 from interverse.models.checkpoint import read_json
-from interverse.models.pairs.baselines import constant_answer, object_only
-from interverse.models.pairs.config import PairFit
+from interverse.models.pairs.config import PairFit, recipe
 from interverse.models.pairs.fit import SETS, fingerprint
-from interverse.models.pairs.recipes import recipe
 from interverse.models.pairs.stacked import HeadJob, fit_heads
 from interverse.models.pairs.tensors import PairTensors
+from interverse.models.pairs.yardsticks import constant_answer, object_only
 from interverse.results.provenance import command
 
 Rows = NDArray[np.int64]

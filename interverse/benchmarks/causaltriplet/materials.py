@@ -11,9 +11,9 @@ from interverse.core.errors import InvalidValueError, explain
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.data.pairs.load import load_pairs
 from interverse.fit.work import Clock
-from interverse.models.pairs.baselines import changed_crop
 from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
 from interverse.models.pairs.toy import toy_pairs
+from interverse.models.pairs.yardsticks import changed_crop
 
 _WORLDS = {"single": "rooms/single-v1", "multi": "rooms/multi-v1"}
 _TOY = Path("toy")

@@ -19,13 +19,13 @@ from interverse.core.files.json_text import plain
 from interverse.data.pairs import Split
 from interverse.fit.work import Clock, Failures, Record, device_name, run_stamp
 from interverse.models.checkpoint import write_json
-from interverse.models.pairs.analysis import analyse, change_samples
-from interverse.models.pairs.baselines import constant_answer, object_only
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
-from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
+from interverse.models.pairs.readout import analyse, change_samples
+from interverse.models.pairs.slots import FILE, SlotTraining, train_slots
 from interverse.models.pairs.stacked import HeadJob, fit_heads, stacks
 from interverse.models.pairs.tensors import PairTensors
+from interverse.models.pairs.yardsticks import constant_answer, object_only
 from interverse.results.provenance import command
 
 _SAVED_EVERY = 5  # epochs

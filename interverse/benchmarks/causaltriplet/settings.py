@@ -15,12 +15,14 @@ from interverse.benchmarks.driver import rows_on_disk
 from interverse.benchmarks.tidy import Number, published
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.type_checks import named, one_of, validated, whole
-from interverse.models.pairs.config import EncoderName, PairFit, PairModelConfig
-from interverse.models.pairs.recipes import (
+from interverse.models.pairs.config import (
     INDEPENDENCE,
     MIN_MASK,
     RECIPES,
     SPARSITY,
+    EncoderName,
+    PairFit,
+    PairModelConfig,
     Recipe,
     Source,
     recipe,

@@ -221,7 +221,7 @@ def _range(lengths: Sequence[int], unit: str) -> str:
 
 def draw_task(out: Path, task: str, records: Sequence[Record]) -> None:
     """Draws the curves of a task's runs, and the scores of the tables as a radar and as bars."""
-    from interverse.reports.plots.radar import radar
+    from interverse.reports.plots.curves import radar
     from interverse.reports.plots.style import save
 
     save(_curves(records), out / f"{task}_curves.png")

@@ -1,10 +1,15 @@
 """Before/after pairs: collected, loaded from other data sets, split by shift, made to tensors."""
 
-from interverse.data.pairs.collect import CollectPairs, PairSource, collect_pairs
+from typing import TYPE_CHECKING
+
+from interverse.core.registry import lazy_names
 from interverse.data.pairs.dataset import PairDataset, open_pairs
-from interverse.data.pairs.header import PairHeader
+from interverse.data.pairs.shards import PairHeader
 from interverse.data.pairs.splits import SHIFTS, Labels, Split, SplitConfig, split_pairs
 from interverse.data.pairs.tensors import PairArrays
+
+if TYPE_CHECKING:
+    from interverse.data.pairs.collect import CollectPairs, PairSource, collect_pairs
 
 __all__ = [
     "SHIFTS",
@@ -20,3 +25,8 @@ __all__ = [
     "open_pairs",
     "split_pairs",
 ]
+
+# They load the simulator, which nobody needs who only reads pairs.
+_LAZY = dict.fromkeys(("CollectPairs", "PairSource", "collect_pairs"), "collect")
+
+__getattr__ = lazy_names(__name__, _LAZY)

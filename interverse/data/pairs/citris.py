@@ -9,7 +9,6 @@ the targets says what was set in the step into row t + 1.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, final
@@ -95,73 +94,43 @@ def load_citris(
     path = Path(folder) / f"{split}{ending}"
     if split == "val" and not path.exists():
         path = path.with_name(f"test{ending}")
-    held = _read(path)
-    shown = next((name for name in ("images", "imgs") if name in held), None)
-    if shown is None:
-        raise _lacks(path, "images", held)
-    images = held[shown]
-    latents, targets, names = _grid(path, held) if shown == "images" else _causal3d(path, held)
-    frames = CitrisFrames(path=path, names=names, images=images, latents=latents, targets=targets)
-    _check(frames)
-    return frames
-
-
-def _read(path: Path) -> dict[str, NDArray[Any]]:
     if not path.is_file():
         raise FileNotFoundError(explain(f"there is no file {path}"))
     try:
-        return read_npz(path)
+        held = read_npz(path)
     except (OSError, ValueError) as error:
         raise FileFormatError(explain(f"{path} cannot be read as .npz: {error}")) from error
-
-
-def _grid(path: Path, held: Mapping[str, NDArray[Any]]) -> tuple[Any, Any, tuple[str, ...]]:
-    for name in ("latents", "targets"):
+    grid = "images" in held
+    shown, true, set_ = (
+        ("images", "latents", "targets") if grid else ("imgs", "raw_latents", "interventions")
+    )
+    for name in (shown, true, set_):
         if name not in held:
-            raise _lacks(path, name, held)
-    return held["latents"], held["targets"], tuple(map(str, held.get("keys", ())))
-
-
-def _causal3d(path: Path, held: Mapping[str, NDArray[Any]]) -> tuple[Any, Any, tuple[str, ...]]:
-    for name in ("raw_latents", "interventions"):
-        if name not in held:
-            raise _lacks(path, name, held)
-    raw = held["raw_latents"]
-    names = CAUSAL3D_NAMES[: raw.shape[-1]]
-    if "shape_latents" not in held:
-        return raw, held["interventions"], names
-    shapes = held["shape_latents"].reshape(*raw.shape[:-1], -1)
-    discrete = CAUSAL3D_NAMES[-2:][: shapes.shape[-1]]
-    return np.concatenate([raw, shapes], axis=-1), held["interventions"], (*names, *discrete)
-
-
-def _check(frames: CitrisFrames) -> None:
-    """Raises unless rows agree in number and pictures are what they should be."""
-    shape = frames.images.shape
-    if frames.images.dtype != np.uint8 or len(shape) not in (4, 5) or shape[-1] != 3:
+            raise FileFormatError(
+                explain(
+                    f"{path} lacks {('images' if name == 'imgs' else name)!r}; it has"
+                    f" {', '.join(sorted(held)) or 'nothing'}",
+                    allowed="images, latents, targets, keys; or imgs, raw_latents, interventions",
+                )
+            )
+    images, latents, targets = held[shown], held[true], held[set_]
+    names = tuple(map(str, held.get("keys", ()))) if grid else CAUSAL3D_NAMES[: latents.shape[-1]]
+    if not grid and "shape_latents" in held:
+        shapes = held["shape_latents"].reshape(*latents.shape[:-1], -1)
+        latents = np.concatenate([latents, shapes], axis=-1)
+        names += CAUSAL3D_NAMES[-2:][: shapes.shape[-1]]
+    shape = images.shape
+    if images.dtype != np.uint8 or len(shape) not in (4, 5) or shape[-1] != 3:
         raise FileFormatError(
             explain(
-                f"{frames.path}: images are {frames.images.dtype} {shape}",
+                f"{path}: images are {images.dtype} {shape}",
                 allowed="uint8 (N, H, W, 3), or (N, 3, H, W, 3) for triplets",
             )
         )
-    lead = shape[: len(shape) - 3]
-    if frames.latents.shape[: len(lead)] != lead or frames.latents.ndim != len(lead) + 1:
-        raise FileFormatError(
-            explain(f"{frames.path}: latents are {frames.latents.shape}, images {shape}")
-        )
+    lead = shape[:-3]
+    if latents.shape[: len(lead)] != lead or latents.ndim != len(lead) + 1:
+        raise FileFormatError(explain(f"{path}: latents are {latents.shape}, images {shape}"))
     # In time the last row may go without, since no step leads on from it.
-    allowed = (shape[0],) if frames.triplets else (shape[0] - 1, shape[0])
-    if len(frames.targets) not in allowed:
-        raise FileFormatError(
-            explain(f"{frames.path}: targets are {frames.targets.shape}, images {shape}")
-        )
-
-
-def _lacks(path: Path, name: str, held: Mapping[str, Any]) -> FileFormatError:
-    return FileFormatError(
-        explain(
-            f"{path} lacks {name!r}; it has {', '.join(sorted(held)) or 'nothing'}",
-            allowed="images, latents, targets, keys; or imgs, raw_latents, interventions",
-        )
-    )
+    if len(targets) not in ((shape[0],) if len(shape) == 5 else (shape[0] - 1, shape[0])):
+        raise FileFormatError(explain(f"{path}: targets are {targets.shape}, images {shape}"))
+    return CitrisFrames(path=path, names=names, images=images, latents=latents, targets=targets)

@@ -17,12 +17,24 @@ from typing import Annotated, Any, Protocol, final
 
 import tyro
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
-from interverse.core.rng import check_seed
-from interverse.data.collector import HEADER, Shard, collection, collection_header, progress_bar
-from interverse.data.pairs.header import INDEX, PAIRS_OF_A_HOUSE
-from interverse.data.pairs.shards import read_layout, shard_name, write_shard
-from interverse.data.schema import MOST_EPISODES, plain_options
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import Seed, validated, whole
+from interverse.data.collector import (
+    HEADER,
+    Count,
+    Shard,
+    collection,
+    collection_header,
+    plain_options,
+    progress_bar,
+)
+from interverse.data.pairs.shards import (
+    INDEX,
+    PAIRS_OF_A_HOUSE,
+    read_layout,
+    shard_name,
+    write_shard,
+)
 from interverse.envs.build import build_world
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms import CLASS_NAMES, VERBS, Pair, Rejection, generate_pairs
@@ -31,6 +43,7 @@ _EMPTY_HOUSES = 60  # so many in a row without a pair: the options leave nothing
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class CollectPairs:
     """What to collect. `interverse collect rooms/multi-v1 --pairs 1000 --out DIR` is made of it."""
 
@@ -38,17 +51,17 @@ class CollectPairs:
     """A world of rooms, such as rooms/multi-v1."""
     out: Path
     """The folder to write."""
-    pairs: int = 1000
+    pairs: Count = 1000
     """How many pairs. A folder that has fewer is continued."""
-    seed: int = 0
+    seed: Seed = 0
     """House h is furnished from the address (seed, h)."""
-    workers: int = 1
+    workers: Count = 1
     """How many houses are drawn at a time; it changes the time, not a byte."""
     cluster: str | None = None
     """A Ray cluster to draw on: local, auto or HOST:PORT; without, this machine's processes."""
-    pairs_per_house: int = PAIRS_OF_A_HOUSE
+    pairs_per_house: Annotated[int, whole(PAIRS_OF_A_HOUSE)] = PAIRS_OF_A_HOUSE
     """The most pairs of a house, 1 to 25; fewer give more houses."""
-    first_house: int = 0
+    first_house: Seed = 0
     """The first house; sets with other houses share none."""
     depth: bool = False
     """Keep depth pictures too; they take about as much as the colours."""
@@ -62,16 +75,6 @@ class CollectPairs:
     """Show a bar on standard error."""
 
     def __post_init__(self) -> None:
-        for name in ("pairs", "workers", "pairs_per_house"):
-            check_whole(getattr(self, name), name, MOST_EPISODES)
-        if self.pairs_per_house > PAIRS_OF_A_HOUSE:
-            raise InvalidValueError(
-                explain(
-                    f"pairs_per_house is {self.pairs_per_house}", allowed=f"1 to {PAIRS_OF_A_HOUSE}"
-                )
-            )
-        check_seed(self.first_house, name="first_house")
-        check_seed(self.seed)
         object.__setattr__(self, "out", Path(self.out))
 
     @property
@@ -151,7 +154,14 @@ def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Pat
                 found += new
                 if found >= config.pairs:
                     break
-                _check_yield(config, chosen)
+                last = [shard.held for shard in chosen[-_EMPTY_HOUSES:]]
+                if len(last) == _EMPTY_HOUSES and not any(held["pairs"] for held in last):
+                    why = sum((Counter(held["rejected"]) for held in last), Counter[str]())
+                    told = f"{_EMPTY_HOUSES} houses in a row gave no pair of {config.id}"
+                    told += f" {dict(config.options)}: {dict(why.most_common(4))}"
+                    raise InvalidValueError(
+                        explain(told, fix="Change the options that reject them")
+                    )
         held.finish([shard.file for shard in chosen], **_told(config, source, chosen))
     return config.out
 
@@ -169,9 +179,7 @@ def _told(config: CollectPairs, source: PairSource, shards: list[Shard]) -> dict
                 )
             )
     layout, size = read_layout(config.out / full[0].file)
-    rejected = Counter[str]()
-    for shard in shards:
-        rejected.update(shard.held["rejected"])
+    rejected = sum((Counter(shard.held["rejected"]) for shard in shards), Counter[str]())
     made = sum(shard.held["pairs"] for shard in shards)
     tries = made + rejected.total()
     return {
@@ -187,36 +195,18 @@ def _told(config: CollectPairs, source: PairSource, shards: list[Shard]) -> dict
 
 
 def _write(path: Path, house: int, shared: tuple[CollectPairs, PairSource]) -> dict[str, Any]:
-    """Writes the shard of a house."""
+    """Writes the shard of a house: what it gives until it has enough pairs."""
     config, source = shared
-    found = first_pairs(source(house), config.pairs_per_house)
-    return write_shard(path, house, found, instances=config.instances)
 
+    def found() -> Iterator[Pair | Rejection]:
+        held = 0
+        for item in source(house):
+            yield item
+            held += isinstance(item, Pair)
+            if held == config.pairs_per_house:
+                return
 
-def first_pairs(found: Iterable[Pair | Rejection], most: int) -> Iterator[Pair | Rejection]:
-    """Yields what a house gives until it has so many pairs."""
-    held = 0
-    for item in found:
-        yield item
-        held += isinstance(item, Pair)
-        if held == most:
-            return
-
-
-def _check_yield(config: CollectPairs, shards: list[Shard]) -> None:
-    last = shards[-_EMPTY_HOUSES:]
-    if len(last) < _EMPTY_HOUSES or any(shard.held["pairs"] for shard in last):
-        return
-    why: Counter[str] = Counter()
-    for shard in last:
-        why.update(shard.held["rejected"])
-    raise InvalidValueError(
-        explain(
-            f"{_EMPTY_HOUSES} houses in a row gave no pair of {config.id} {dict(config.options)}:"
-            f" {dict(why.most_common(4))}",
-            fix="Change the options that reject them",
-        )
-    )
+    return write_shard(path, house, found(), instances=config.instances)
 
 
 @final

@@ -6,7 +6,7 @@ Collected folders, the official release and Epic-Kitchens all become this one ty
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, final
@@ -15,9 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.data.pairs.header import PairHeader
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, PairPictures, decode
-from interverse.data.pairs.shards import ShardPictures, joined, picture_kinds, read_columns
+from interverse.data.pairs.shards import (
+    PairHeader,
+    ShardPictures,
+    joined,
+    picture_kinds,
+    read_columns,
+)
 from interverse.data.pairs.splits import Labels, Split, SplitConfig, split_pairs
 from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors
 from interverse.scm.graph import CausalGraph
@@ -208,19 +213,20 @@ def open_pairs(folder: str | os.PathLike[str]) -> PairDataset:
     """Returns the data set that `collect_pairs` wrote to a folder."""
     path = Path(folder)
     header = PairHeader.load(path)
-    counts = _counts([shard.held["pairs"] for shard in header.shards], header.pairs)
-    files = [shard.file for shard, count in zip(header.shards, counts, strict=True) if count]
-    full = [count for count in counts if count]
-    parts = [read_columns(path / file, count) for file, count in zip(files, full, strict=True)]
-    columns = joined(parts)
+    counts, left = dict[str, int](), header.pairs
+    for shard in header.shards:  # all pairs but what is too many in the last
+        if count := min(shard.held["pairs"], left):
+            counts[shard.file] = count
+            left -= count
+    columns = joined([read_columns(path / file, count) for file, count in counts.items()])
     layout = header.variables
     return PairDataset(
         path=path,
         pictures=ShardPictures(
             root=path,
-            files=tuple(files),
-            counts=tuple(full),
-            kinds=picture_kinds(path / files[0]),
+            files=tuple(counts),
+            counts=tuple(counts.values()),
+            kinds=picture_kinds(path / next(iter(counts))),
             fingerprint=" ".join(shard.hash for shard in header.shards),
         ),
         rows=np.arange(header.pairs),
@@ -239,12 +245,3 @@ def open_pairs(folder: str | os.PathLike[str]) -> PairDataset:
         address=columns.address,
         header=header,
     )
-
-
-def _counts(held: Sequence[int], wanted: int) -> list[int]:
-    """Returns how many pairs to take of each shard: all but what is too many in the last."""
-    out = []
-    for count in held:
-        out.append(min(count, wanted))
-        wanted -= out[-1]
-    return out

@@ -17,21 +17,13 @@ import numpy as np
 
 from interverse.core.errors import FileFormatError, explain, unknown
 from interverse.data.pairs.dataset import PairDataset
+from interverse.data.pairs.official import PairRow, numbered, read_rows
 from interverse.data.pairs.pictures import COLOURS, file_pictures
-from interverse.data.pairs.tables import PairRow, numbered, read_rows
 
 TABLES = ("EPIC_100_train.csv", "EPIC_100_validation.csv")
 _CLASSES = {"verb": "EPIC_100_verb_classes.csv", "noun": "EPIC_100_noun_classes.csv"}
 _ENDS = ("start_frame", "stop_frame")
-_NEEDED = (
-    "narration_id",
-    "participant_id",
-    "video_id",
-    "start_frame",
-    "stop_frame",
-    "verb_class",
-    "noun_class",
-)
+_NEEDED = ("narration_id", "participant_id", "video_id", *_ENDS, "verb_class", "noun_class")
 
 
 @final
@@ -64,8 +56,15 @@ def load_epic(
     """
     folder, root = Path(annotations), Path(frames)
     chosen = EpicFilter() if chosen is None else chosen
-    names = {kind: _class_names(folder / file) for kind, file in _CLASSES.items()}
-    rows = _filtered(_rows(folder), chosen, names["verb"])
+    names = {
+        kind: {row.whole("id"): row["key"] for row in read_rows(folder / file, ("id", "key"))}
+        for kind, file in _CLASSES.items()
+    }
+    files = [folder / name for name in TABLES if (folder / name).exists()]
+    if not files:
+        raise FileNotFoundError(explain(f"there is no {' or '.join(TABLES)} in {folder}"))
+    held = [row for file in files for row in read_rows(file, _NEEDED)]
+    rows = _filtered(sorted(held, key=lambda row: row["narration_id"]), chosen, names["verb"])
     if chosen.present_only:
         rows = [row for row in rows if all((root / _frame(row, at)).is_file() for at in _ENDS)]
     if not rows:
@@ -94,18 +93,6 @@ def load_epic(
     )
 
 
-def _rows(folder: Path) -> list[PairRow]:
-    files = [folder / name for name in TABLES if (folder / name).exists()]
-    if not files:
-        raise FileNotFoundError(explain(f"there is no {' or '.join(TABLES)} in {folder}"))
-    rows = [row for file in files for row in read_rows(file, _NEEDED, header=True)]
-    return sorted(rows, key=lambda row: row["narration_id"])
-
-
-def _class_names(file: Path) -> dict[int, str]:
-    return {row.whole("id"): row["key"] for row in read_rows(file, ("id", "key"), header=True)}
-
-
 def _named(row: PairRow, kind: str, names: Mapping[int, str]) -> str:
     number = row.whole(f"{kind}_class")
     if number not in names:
@@ -129,7 +116,7 @@ def _filtered(rows: list[PairRow], chosen: EpicFilter, verbs: Mapping[int, str])
     columns = ("narration_id", "start_score", "stop_score")
     passed = {
         row["narration_id"]
-        for row in read_rows(chosen.scores, columns, header=True)
+        for row in read_rows(chosen.scores, columns)
         if min(row.real("start_score"), row.real("stop_score")) > chosen.threshold
     }
     return [row for row in rows if row["narration_id"] in passed]

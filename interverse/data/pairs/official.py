@@ -7,7 +7,8 @@
     ROOT/proc_00012/annotations.csv  two rows a pair, no header
     ROOT/annotations.csv             optional, all of them in order, with a header
 
-Boxes are cropped as they stand in the file, as the published code does.
+Boxes are cropped as they stand in the file, as the published code does. Complaints about a table
+name its file and row.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import csv
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,11 +25,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, explain, unknown
 from interverse.data.pairs.dataset import PairDataset
 from interverse.data.pairs.pictures import FilePictures, Image, file_pictures, reading
 from interverse.data.pairs.splits import OPPOSITES
-from interverse.data.pairs.tables import PairRow, numbered, read_rows
 
 COLUMNS = ("scene", "idx", "figure", "noun_class", "verb_class", "xmin", "ymin", "xmax", "ymax")
 ANNOTATIONS = "annotations.csv"
@@ -53,6 +53,88 @@ class OfficialPair:
     verb: str
 
 
+# ---------------------------------------------------------------------------- tables
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """One row: its file, its number as editors count, its fields by column."""
+
+    file: Path
+    number: int
+    fields: dict[str, str]
+
+    @property
+    def where(self) -> str:
+        """The file and the row, for messages."""
+        return f"{self.file} row {self.number}"
+
+    def __getitem__(self, column: str) -> str:
+        return self.fields[column]
+
+    def whole(self, column: str) -> int:
+        """Returns a column's whole number."""
+        return int(self._parse(column, int, "a whole number"))
+
+    def real(self, column: str) -> float:
+        """Returns a column's number."""
+        return self._parse(column, float, "a number")
+
+    def one_of(self, column: str, names: Collection[str]) -> str:
+        """Returns a column's name, one of those allowed."""
+        name = self[column]
+        if name not in names:
+            raise FileFormatError(f"{self.where}: {unknown(column, name, names)}")
+        return name
+
+    def _parse(self, column: str, parse: Callable[[str], float], allowed: str) -> float:
+        try:
+            return parse(self[column])
+        except ValueError:
+            raise FileFormatError(
+                explain(f"{self.where}: {column} is {self[column]!r}", allowed=allowed)
+            ) from None
+
+
+def read_rows(file: Path, columns: Sequence[str], *, header: bool = True) -> Iterator[PairRow]:
+    """Yields the rows of a CSV file.
+
+    Args:
+        file: which.
+        columns: those needed. Without a header they are all there are, in this order.
+        header: whether the first row names the columns, which may then be more.
+    """
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            reader = csv.reader(stream)
+            names = next(reader, []) if header else list(columns)
+            if missing := [repr(name) for name in columns if name not in names]:
+                told = f"{file} row 1 has no column {', '.join(missing)};"
+                told += f" it has {', '.join(names) or 'none'}"
+                raise FileFormatError(explain(told, allowed=", ".join(columns)))
+            for fields in reader:
+                if len(fields) != len(names):
+                    raise FileFormatError(
+                        explain(
+                            f"{file} row {reader.line_num} has {len(fields)} columns",
+                            allowed=f"{len(names)}: {', '.join(names)}",
+                        )
+                    )
+                yield PairRow(file, reader.line_num, dict(zip(names, fields, strict=True)))
+    except FileNotFoundError as error:
+        raise FileNotFoundError(explain(f"there is no file {file}")) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FileFormatError(explain(f"{file} is no CSV file: {error}")) from error
+
+
+def numbered(names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Returns numbers for names, counted by first appearance, and the names in that order."""
+    numbers: dict[str, int] = {}
+    column = [numbers.setdefault(name, len(numbers)) for name in names]
+    return np.array(column, dtype=np.int64), tuple(numbers)
+
+
 # --------------------------------------------------------------------------- reading
 
 
@@ -69,18 +151,35 @@ def load_official(
     """
     path = Path(root)
     rows, boxes = [], {}
-    for row in _annotations(path):
+    if not path.is_dir():
+        raise FileNotFoundError(explain(f"there is no folder {path}"))
+    merged = path / ANNOTATIONS
+    files = [merged] if merged.exists() else sorted(path.glob(f"proc_*/{ANNOTATIONS}"))
+    if not files:
+        raise FileNotFoundError(explain(f"there is no {ANNOTATIONS} in {path} or in {path}/proc_*"))
+    tables = (read_rows(file, COLUMNS, header=file == merged) for file in files)
+    for row in chain.from_iterable(tables):
         name = row.one_of("verb_class", {*_VERBS, *drop, _NO_VERB})
         box = [row.whole(name) for name in _BOX]
         if name == _NO_VERB:
             boxes[row["scene"], row["figure"]] = box
-        elif name not in drop:
-            rows.append((row, box, _first(row)))
+        elif name not in drop:  # the picture before: cut at "second", with "first" added
+            head, found, _ = row["figure"].partition("second")
+            if not found:
+                raise FileFormatError(
+                    explain(
+                        f"{row.where}: figure is {row['figure']!r}",
+                        allowed="00001_second_Noun_verb, since its verb is not none",
+                    )
+                )
+            rows.append((row, box, f"{head}first"))
     if not rows:
         raise FileFormatError(explain(f"{path} has no pairs", fix="See docs/pairs.md, layout"))
     before = [boxes.get((row["scene"], first)) for row, _, first in rows]
     pictures = _pictures(path, [row for row, _, _ in rows], [first for _, _, first in rows])
-    width, height = _size(pictures)
+    where, example = pictures.where("after", 0), path / pictures.names["after"][0]
+    with reading(where), Image.open(example) as image:
+        width, height = image.size
     verb, verbs = numbered([row["verb_class"] for row, _, _ in rows])
     noun, nouns = numbered([row["noun_class"] for row, _, _ in rows])
     return PairDataset(
@@ -99,30 +198,6 @@ def load_official(
     )
 
 
-def _annotations(root: Path) -> Iterator[PairRow]:
-    if not root.is_dir():
-        raise FileNotFoundError(explain(f"there is no folder {root}"))
-    if (root / ANNOTATIONS).exists():
-        return read_rows(root / ANNOTATIONS, COLUMNS, header=True)
-    files = sorted(root.glob(f"proc_*/{ANNOTATIONS}"))
-    if not files:
-        raise FileNotFoundError(explain(f"there is no {ANNOTATIONS} in {root} or in {root}/proc_*"))
-    return chain.from_iterable(read_rows(file, COLUMNS, header=False) for file in files)
-
-
-def _first(row: PairRow) -> str:
-    """Returns the name of the picture before: cut at "second", with "first" added."""
-    head, found, _ = row["figure"].partition("second")
-    if not found:
-        raise FileFormatError(
-            explain(
-                f"{row.where}: figure is {row['figure']!r}",
-                allowed="00001_second_Noun_verb, since its verb is not none",
-            )
-        )
-    return f"{head}first"
-
-
 def _pictures(root: Path, rows: Sequence[PairRow], firsts: Sequence[str]) -> FilePictures:
     names: dict[str, Sequence[str]] = {}
     for folder, prefix in (("color", ""), ("mask", "mask_")):
@@ -134,13 +209,6 @@ def _pictures(root: Path, rows: Sequence[PairRow], firsts: Sequence[str]) -> Fil
     if not (root / rows[0]["scene"] / "mask").is_dir():
         names = {kind: files for kind, files in names.items() if not kind.startswith("mask_")}
     return file_pictures(root, names, [row.where for row in rows])
-
-
-def _size(pictures: FilePictures) -> tuple[int, int]:
-    where = pictures.where("after", 0)
-    with reading(where), Image.open(pictures.root / pictures.names["after"][0]) as image:
-        width, height = image.size
-    return width, height
 
 
 # --------------------------------------------------------------------------- writing
@@ -164,26 +232,26 @@ def export_official(
     scenes = np.array([f"proc_{name.rpartition('_')[2]}" for name in data.scene.tolist()])
     for scene in sorted(set(scenes.tolist())):
         if not (path / scene).exists():
-            rows = np.flatnonzero(scenes == scene)
-            write_scene(path, scene, _official(data.take(rows)))
+            kinds = ("before", "after", "mask_before", "mask_after")
+            pairs = (
+                OfficialPair(
+                    **{kind: data.images(kind, row)[0] for kind in kinds},
+                    box_before=data.box_before[row].tolist(),
+                    box_after=data.box_after[row].tolist(),
+                    noun=data.nouns[data.noun[row]],
+                    verb=data.verbs[data.verb[row]],
+                )
+                for row in np.flatnonzero(scenes == scene).tolist()
+            )
+            write_scene(path, scene, pairs)
     if merged:
-        _write_merged(path, sorted(set(scenes.tolist())))
+        with (path / ANNOTATIONS).open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(COLUMNS)
+            for scene in sorted(set(scenes.tolist())):
+                for row in read_rows(path / scene / ANNOTATIONS, COLUMNS, header=False):
+                    writer.writerow([row[name] for name in COLUMNS])
     return path
-
-
-def _official(part: PairDataset) -> Iterator[OfficialPair]:
-    for row in range(len(part)):
-        kinds = ("before", "after", "mask_before", "mask_after")
-        shown: dict[str, Any] = {kind: part.images(kind, row)[0] for kind in kinds}
-        assert part.box_before is not None  # checked by the caller
-        assert part.box_after is not None
-        yield OfficialPair(
-            **shown,
-            box_before=part.box_before[row].tolist(),
-            box_after=part.box_after[row].tolist(),
-            noun=part.nouns[part.noun[row]],
-            verb=part.verbs[part.verb[row]],
-        )
 
 
 def write_scene(root: Path, scene: str, pairs: Iterable[OfficialPair]) -> int:
@@ -197,8 +265,12 @@ def write_scene(root: Path, scene: str, pairs: Iterable[OfficialPair]) -> int:
         for index, pair in enumerate(pairs, 1):
             stem = f"{index:05d}"
             second = f"{stem}_second_{pair.noun}_{pair.verb}"
-            _save(partial, f"{stem}_first", pair.before, pair.mask_before)
-            _save(partial, second, pair.after, pair.mask_after)
+            for name, colour, mask in (
+                (f"{stem}_first", pair.before, pair.mask_before),
+                (second, pair.after, pair.mask_after),
+            ):
+                Image.fromarray(colour).save(partial / "color" / f"{name}.png")
+                Image.fromarray(mask.astype(np.uint8) * 255).save(partial / "mask" / f"{name}.png")
             rows.append([scene, index, f"{stem}_first", pair.noun, _NO_VERB, *pair.box_before])
             rows.append([scene, index, second, pair.noun, pair.verb, *pair.box_after])
         with (partial / ANNOTATIONS).open("w", newline="", encoding="utf-8") as stream:
@@ -207,17 +279,3 @@ def write_scene(root: Path, scene: str, pairs: Iterable[OfficialPair]) -> int:
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return len(rows) // 2
-
-
-def _save(folder: Path, name: str, colour: NDArray[np.uint8], mask: NDArray[np.bool_]) -> None:
-    Image.fromarray(colour).save(folder / "color" / f"{name}.png")
-    Image.fromarray(mask.astype(np.uint8) * 255).save(folder / "mask" / f"{name}.png")
-
-
-def _write_merged(root: Path, scenes: Sequence[str]) -> None:
-    with (root / ANNOTATIONS).open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(COLUMNS)
-        for scene in scenes:
-            for row in read_rows(root / scene / ANNOTATIONS, COLUMNS, header=False):
-                writer.writerow([row[name] for name in COLUMNS])

@@ -154,8 +154,11 @@ def file_pictures(root: Path, names: dict[str, Sequence[str]], rows: Sequence[st
     for files in names.values():
         for name, row in zip(files, rows, strict=True):
             folder, _, leaf = name.rpartition("/")
-            if folder not in held:
-                held[folder] = _listing(root / folder)
+            if folder not in held:  # one look at a folder is far faster than one at every file
+                held[folder] = {}
+                if (root / folder).is_dir():
+                    with os.scandir(root / folder) as entries:
+                        held[folder] = {e.name: e.stat() for e in entries if e.is_file()}
             if leaf not in held[folder]:
                 raise FileNotFoundError(
                     explain(
@@ -166,11 +169,3 @@ def file_pictures(root: Path, names: dict[str, Sequence[str]], rows: Sequence[st
             told = held[folder][leaf]
             digest.update(f"{name} {told.st_size} {told.st_mtime_ns}\n".encode())
     return FilePictures(root=root, names=names, rows=rows, fingerprint=digest.hexdigest())
-
-
-def _listing(folder: Path) -> dict[str, os.stat_result]:
-    """Returns what lies in a folder: one look at it is far faster than one at every file."""
-    if not folder.is_dir():
-        return {}
-    with os.scandir(folder) as entries:
-        return {entry.name: entry.stat() for entry in entries if entry.is_file()}

@@ -35,33 +35,30 @@ def score_pairs(table: Mapping[str, ArrayLike]) -> dict[str, dict[str, Any]]:
     (1.0, 0.0)
     """
     columns = _columns(table)
-    right = columns["prediction"] == columns["verb"]
-    out = {}
+    out: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(columns["set"].tolist()):
         rows = columns["set"] == name
-        out[str(name)] = _scores(right[rows], columns["verb"][rows], columns["seed"][rows])
+        verb, seed = columns["verb"][rows], columns["seed"][rows]
+        right = columns["prediction"][rows] == verb
+        seeds, pairs = np.unique(seed, return_counts=True)
+        runs = np.array([right[seed == one].mean() for one in seeds])
+        actions, counts = np.unique(verb, return_counts=True)
+        found = out[str(name)] = {
+            "pairs": int(pairs.max()),
+            "accuracy": float(runs.mean()),
+            "balanced": float(np.mean([right[verb == one].mean() for one in actions])),
+            "constant": float(counts.max() / counts.sum()),
+        }
+        if len(seeds) > 1:
+            found["seeds"] = len(seeds)
+        ends = t_interval(runs, confidence=_LEVEL)
+        if not np.isnan(ends.low):
+            found |= {"low": float(ends.low), "high": float(ends.high)}
     return out
 
 
-def _scores(right: NDArray[np.bool_], verb: NDArray[Any], seed: NDArray[Any]) -> dict[str, Any]:
-    counts = np.unique(verb, return_counts=True)[1]
-    seeds, rows = np.unique(seed, return_counts=True)
-    runs = np.array([right[seed == one].mean() for one in seeds])
-    found: dict[str, Any] = {
-        "pairs": int(rows.max()),
-        "accuracy": float(runs.mean()),
-        "balanced": float(np.mean([right[verb == one].mean() for one in np.unique(verb)])),
-        "constant": float(counts.max() / counts.sum()),
-    }
-    if len(seeds) > 1:
-        found["seeds"] = len(seeds)
-    ends = t_interval(runs, confidence=_LEVEL)
-    if not np.isnan(ends.low):
-        found |= {"low": float(ends.low), "high": float(ends.high)}
-    return found
-
-
 def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+    """Returns the columns of a table that has what it needs: names or numbers in every row."""
     if not hasattr(table, "keys"):
         raise InvalidValueError(
             explain(f"the table is a {type(table).__name__}", allowed="columns by name")
@@ -83,42 +80,27 @@ def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         raise InvalidValueError(
             explain(f"columns have shapes {lengths}", allowed="one row for each pair, at least one")
         )
-    for name in ("seed", "set"):
-        _check_known(columns[name].tolist(), name)
-    named = [_named(np.asarray(table[name], object), name) for name in ("prediction", "verb")]
-    if named[0] != named[1]:
+    given = {name: columns[name].tolist() for name in ("seed", "set")}
+    given |= {name: np.asarray(table[name], object).tolist() for name in ("prediction", "verb")}
+    for name, column in given.items():
+        gaps = [at for at, value in enumerate(column) if value is None or value != value]
+        if gaps:
+            raise InvalidValueError(
+                explain(f"{name} has no value in row {gaps[0]}", allowed="one in every row")
+            )
+    kinds = {n: {isinstance(v, str) for v in given[n]} for n in ("prediction", "verb")}
+    for name, kind in kinds.items():
+        if len(kind) > 1:
+            told = f"{name} has names and numbers"
+            raise InvalidValueError(explain(told, allowed="all names or all numbers"))
+    if kinds["prediction"] != kinds["verb"]:
         raise InvalidValueError(
             explain("prediction and verb differ: names in one, numbers in the other")
         )
-    if named[0]:
-        _check_names(columns)
-    return columns
-
-
-def _named(column: NDArray[Any], name: str) -> bool:
-    """Returns whether a column has names, not numbers; gaps and mixtures raise."""
-    _check_known(column.tolist(), name)
-    kinds = {isinstance(value, str) for value in column.tolist()}
-    if len(kinds) > 1:
-        told = f"{name} has names and numbers"
-        raise InvalidValueError(explain(told, allowed="all names or all numbers"))
-    return kinds == {True}
-
-
-def _check_known(column: list[Any], name: str) -> None:
-    """Raises for a column with a gap: None, or a number that is none."""
-    gaps = [at for at, value in enumerate(column) if value is None or value != value]
-    if gaps:
-        raise InvalidValueError(
-            explain(f"{name} has no value in row {gaps[0]}", allowed="one in every row")
-        )
-
-
-def _check_names(columns: Mapping[str, NDArray[Any]]) -> None:
-    """Raises for a prediction that is an action of the table but for case or spaces around it."""
     known = set(columns["verb"].tolist())
-    plain = {verb.strip().lower(): verb for verb in known}
+    plain = {verb.strip().lower(): verb for verb in known if isinstance(verb, str)}
     for told in set(columns["prediction"].tolist()) - known:
-        meant = plain.get(told.strip().lower())
-        if meant is not None:
+        meant = plain.get(str(told).strip().lower())
+        if meant is not None:  # but for case or spaces around it
             raise InvalidValueError(explain(f"prediction {told!r}", fix=f"Write {meant!r}"))
+    return columns

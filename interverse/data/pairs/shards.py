@@ -1,4 +1,4 @@
-"""Pairs at rest: one HDF5 file a house, written whole or not at all.
+"""Pairs at rest: a header, and one HDF5 file a house, written whole or not at all.
 
 Encoded pictures of a kind lie end to end in one array, with the offsets beside them. The other
 arrays are small, and a hash of them is an attribute of the file.
@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -20,15 +20,20 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse._version import __version__
 from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.hdf5 import new_hdf5
-from interverse.core.files.json_text import parse_json
+from interverse.core.files.json_text import parse_json, read_json_object
+from interverse.data.collector import HEADER, Shard, read_collection
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, encode
-from interverse.data.schema import arrays_hash
-from interverse.data.store import opened, read_small
+from interverse.data.store import arrays_hash, opened, read_small
 from interverse.worlds.rooms import Pair, Rejection
 
 FORMAT = "interverse-pairs-1"
+INDEX = "index.json"  # of folders from before there was a manifest
+PAIRS_OF_A_HOUSE = 25
+"""The most pairs that a house gives, as in the published set."""
+_UP = ("", ".", "..")
 _SMALL = ("verb", "noun", "box_before", "box_after", "address", "nuisance")
 _VALUES = ("before/real", "before/whole", "after/real", "after/whole")
 
@@ -79,14 +84,21 @@ class PairLayout:
 
     def pack(self, rows: Sequence[Values]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Returns two matrices, one row a pair; a pair of another layout raises."""
-        for row in rows:
-            if PairLayout.of(row) != self:
-                raise InvalidValueError(
-                    explain(
-                        f"pairs differ in their variables: {_difference(self, PairLayout.of(row))}",
-                        allowed="the same names, shapes and kinds in every pair of a data set",
-                    )
+        for other in map(PairLayout.of, rows):
+            if other == self:
+                continue
+            whole = ", ".join(sorted(self.whole ^ other.whole))
+            told = f"{whole} are whole numbers in one and not in another"
+            for name in sorted({*self.shapes, *other.shapes}, reverse=True):
+                mine, theirs = self.shapes.get(name), other.shapes.get(name)
+                if mine != theirs:
+                    told = f"{name} has shape {mine} in one and {theirs} in another"
+            raise InvalidValueError(
+                explain(
+                    f"pairs differ in their variables: {told}",
+                    allowed="the same names, shapes and kinds in every pair of a data set",
                 )
+            )
         parts: dict[bool, list[Any]] = {False: [], True: []}
         for name, shape in self.shapes.items():
             column = np.array([row[name] for row in rows]).reshape(len(rows), math.prod(shape))
@@ -107,13 +119,107 @@ class PairLayout:
         return out
 
 
-def _difference(one: PairLayout, other: PairLayout) -> str:
-    for name in sorted({*one.shapes, *other.shapes}):
-        mine, theirs = one.shapes.get(name), other.shapes.get(name)
-        if mine != theirs:
-            return f"{name} has shape {mine} in one and {theirs} in another"
-    names = sorted(one.whole ^ other.whole)
-    return f"{', '.join(names)} are whole numbers in one and not in another"
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairHeader:
+    """What made a data set of pairs, and what it holds.
+
+    Attributes:
+        id: the world's id. options: what `make` takes. seed: of the data set.
+        pairs: how many. size: edge of the pictures, in pixels.
+        depth, instances: whether those pictures are kept.
+        verbs, nouns: names behind the numbers of a row's verb and noun.
+        variables: every variable of the world, with shape and kind.
+        graph: the causal graph of the world, as `CausalGraph.to_json` writes it.
+        shards: the files, in order, with house, pairs and reasons of rejection. The last may hold
+            more pairs than are counted.
+        version: the package version that wrote it.
+        pairs_per_house: the most pairs of a house. first_house: number of the first.
+        code: a hash of the code that wrote it; empty in folders from before it was written down.
+    """
+
+    id: str
+    options: Mapping[str, Any]
+    seed: int
+    pairs: int
+    size: int
+    depth: bool
+    instances: bool
+    verbs: tuple[str, ...]
+    nouns: tuple[str, ...]
+    variables: PairLayout
+    graph: str
+    shards: tuple[Shard, ...]
+    version: str = __version__
+    pairs_per_house: int = PAIRS_OF_A_HOUSE
+    first_house: int = 0
+    code: str = ""
+
+    @property
+    def tries(self) -> int:
+        """How often a pair was tried in the houses visited."""
+        return self._made + sum(self.rejected.values())
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """How often each reason stopped a try."""
+        total: Counter[str] = Counter()
+        for shard in self.shards:
+            total.update(shard.held["rejected"])
+        return dict(sorted(total.items()))
+
+    @property
+    def acceptance(self) -> float:
+        """The share of tries that gave a pair."""
+        return self._made / max(self.tries, 1)
+
+    @property
+    def _made(self) -> int:
+        return sum(shard.held["pairs"] for shard in self.shards)
+
+    @classmethod
+    def load(cls, folder: Path) -> PairHeader:
+        """Returns the header of a folder; none, or that of something else, raises with its name."""
+        earlier = (folder / INDEX).is_file() and not (folder / HEADER).exists()
+        path = folder / (INDEX if earlier else HEADER)
+        try:
+            if earlier:
+                given = read_json_object(path)
+                if given["format"] != FORMAT:
+                    raise ValueError(f"format {given['format']!r}")
+                shards = tuple(
+                    Shard(
+                        file=one["file"],
+                        bytes=0,
+                        hash=one["fingerprint"],
+                        held={name: one[name] for name in ("house", "pairs", "rejected")},
+                    )
+                    for one in given["shards"]
+                )
+                for file in (shard.file for shard in shards):
+                    if not isinstance(file, str) or Path(file).name != file or file in _UP:
+                        raise ValueError(f"a shard {file!r} outside the folder")
+                given = {**given, "shards": shards}
+            else:
+                told, shards = read_collection(folder, "pairs")
+                given = {**told, "shards": shards}
+            return cls(
+                **{item.name: given[item.name] for item in fields(cls) if item.name in given}
+                | {
+                    "verbs": tuple(given["verbs"]),
+                    "nouns": tuple(given["nouns"]),
+                    "variables": PairLayout.from_json(given["variables"]),
+                }
+            )
+        except FileFormatError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise FileFormatError(
+                explain(
+                    f"{path} is no header of pairs: {error!r}",
+                    fix="Collect into another folder",
+                )
+            ) from error
 
 
 class Columns(NamedTuple):
@@ -163,8 +269,19 @@ def write_shard(
         if isinstance(item, Rejection):
             rejected[item.reason] += 1
             continue
-        for kind, data in _encoded(item, instances=instances):
-            pictures.setdefault(kind, []).append(data)
+        kinds = [*COLOURS, *MASKS, *(INSTANCES if instances else ())]
+        kinds += [kind for kind in DEPTHS if getattr(item, kind) is not None]
+        for kind in kinds:
+            array = getattr(item, kind)
+            if array.shape[:2] != item.before.shape[:2]:
+                raise InvalidValueError(
+                    explain(
+                        f"{kind} of pair {tuple(item.address)} is {array.shape[:2]},"
+                        f" its picture {item.before.shape[:2]}",
+                        allowed="pictures of one size",
+                    )
+                )
+            pictures.setdefault(kind, []).append(encode(kind, array))
         size = size or len(item.before)
         rows["noun"].append(item.cls)
         for when in ("before", "after"):
@@ -209,11 +326,19 @@ def read_layout(path: Path) -> tuple[PairLayout, int]:
 def read_columns(path: Path, count: int) -> Columns:
     """Returns the columns of a shard's first `count` pairs."""
     with opened(path, f"format {FORMAT}") as file:
-        _check_format(file)
+        if (found := file.attrs.get("format")) != FORMAT:
+            raise FileFormatError(f"format {found!r}")
         _check_labels(file)
         small = {name: file[name][:count] for name in _SMALL}
         values = tuple(file[f"values/{name}"][:count] for name in _VALUES)
     return Columns(**small, values=values)
+
+
+def _check_labels(file: h5py.File) -> None:
+    """Raises if labels, boxes or values were changed after the shard was written."""
+    key = str(file.attrs.get("key", ""))  # files of earlier versions have one
+    if arrays_hash(read_small(file, without="pictures/"), key) != file.attrs["labels"]:
+        raise FileFormatError("its labels do not match their fingerprint")
 
 
 @final
@@ -244,8 +369,11 @@ class ShardPictures:
                 continue
             shard = int(shards[run[0]])
             with opened(self.root / self.files[shard], f"format {FORMAT}") as file:
-                data = _slices(file[f"pictures/{kind}"], rows[run] - self._starts[shard])
-            yield from data
+                group, wanted = file[f"pictures/{kind}"], rows[run] - self._starts[shard]
+                ends = group["offsets"][()]
+                first = int(ends[wanted.min()])
+                data = group["bytes"][first : int(ends[wanted.max() + 1])].tobytes()
+            yield from (data[ends[r] - first : ends[r + 1] - first] for r in wanted.tolist())
 
     def where(self, kind: str, row: int) -> str:
         """Returns a picture's shard and row."""
@@ -258,32 +386,6 @@ def picture_kinds(path: Path) -> frozenset[str]:
     """Returns which pictures a shard holds."""
     with opened(path, f"format {FORMAT}") as file:
         return frozenset(file["pictures"])
-
-
-def _slices(group: h5py.Group, rows: NDArray[np.int64]) -> list[bytes]:
-    offsets = group["offsets"][()]
-    first, last = int(offsets[rows.min()]), int(offsets[rows.max() + 1])
-    data = group["bytes"][first:last].tobytes()
-    return [data[offsets[row] - first : offsets[row + 1] - first] for row in rows.tolist()]
-
-
-# --------------------------------------------------------------------------- writing
-
-
-def _encoded(pair: Pair, *, instances: bool) -> Iterator[tuple[str, bytes]]:
-    kinds = [*COLOURS, *MASKS, *(INSTANCES if instances else ())]
-    kinds += [kind for kind in DEPTHS if getattr(pair, kind) is not None]
-    for kind in kinds:
-        array = getattr(pair, kind)
-        if array.shape[:2] != pair.before.shape[:2]:
-            raise InvalidValueError(
-                explain(
-                    f"{kind} of pair {tuple(pair.address)} is {array.shape[:2]},"
-                    f" its picture {pair.before.shape[:2]}",
-                    allowed="pictures of one size",
-                )
-            )
-        yield kind, encode(kind, array)
 
 
 def _arrays(rows: Mapping[str, list[Any]], layout: PairLayout) -> dict[str, NDArray[Any]]:
@@ -301,17 +403,3 @@ def _arrays(rows: Mapping[str, list[Any]], layout: PairLayout) -> dict[str, NDAr
         packed = layout.pack(rows[f"values_{when}"])
         out[f"values/{when}/real"], out[f"values/{when}/whole"] = packed
     return out
-
-
-def _check_labels(file: h5py.File) -> None:
-    """Raises if labels, boxes or values were changed after the shard was written."""
-    labels = read_small(file, without="pictures/")
-    key = str(file.attrs.get("key", ""))  # files of earlier versions have one
-    if arrays_hash(labels, key) != file.attrs["labels"]:
-        raise FileFormatError("its labels do not match their fingerprint")
-
-
-def _check_format(file: h5py.File) -> None:
-    found = file.attrs.get("format")
-    if found != FORMAT:
-        raise FileFormatError(f"format {found!r}")

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar, final
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_name, check_number, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import check_seed
+from interverse.core.type_checks import number, validated, whole
 
 Key = TypeVar("Key", bound=Hashable)
 OPPOSITES = {
@@ -60,6 +61,7 @@ class Labels:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class SplitConfig:
     """How to split."""
 
@@ -68,28 +70,17 @@ class SplitConfig:
     random: no shift."""
     variant: Literal["reference", "mended"] = "reference"
     """As the published code does it, or with its defects mended."""
-    train: int = 5000
+    train: Annotated[int, whole(10**12)] = 5000
     """The most rows to train on; the published Epic-Kitchens runs have 1000."""
-    test: int = 5000
+    test: Annotated[int, whole(10**12)] = 5000
     """The most rows of each test set; half of the ID rows and the OOD rows bound it too."""
-    valid: int | None = None
+    valid: Annotated[int | None, whole(10**12, least=0)] = None
     """Rows of the validation set, all ID. None takes what training leaves over, a test set's size
     at most, and at least a tenth of what is left to train on in the mended variant. A number is
     taken from the rows left over first and then from the end of the training rows."""
-    test_houses: float = 0.0
+    test_houses: Annotated[float, number(most=0.9)] = 0.0
     """Share of the houses whose pairs are for testing alone, 0 to 0.9; at 0 houses are shared, as
     in the published code."""
-
-    def __post_init__(self) -> None:
-        check_name("shift", self.shift, SHIFTS)
-        check_name("variant", self.variant, ("reference", "mended"))
-        for name in ("train", "test", "valid"):
-            value = getattr(self, name)
-            if value is not None and value < (0 if name == "valid" else 1):
-                raise InvalidValueError(
-                    explain(f"{name} is {value}", allowed="a whole number of rows")
-                )
-        check_number(self.test_houses, "test_houses", most=0.9)
 
 
 @final
@@ -137,7 +128,8 @@ def split_pairs(
     # The published code shuffles the ID rows with NumPy's old global stream: this one.
     shuffle = np.random.RandomState(seed)
     kept = rebalance(labels.verb, draw)
-    part = _take(labels, kept)
+    given = {name: getattr(labels, name) for name in ("verb", "noun", "box", "house")}
+    part = replace(labels, **{name: v[kept] for name, v in given.items() if v is not None})
     shifted = shift_rows(part, config, draw)
     if not len(shifted.ood) or not len(shifted.id):
         missing = "out-of-distribution" if len(shifted.id) else "in-distribution"
@@ -221,7 +213,19 @@ def compositional(labels: Labels, draw: random.Random) -> Shifted:
     ordered = _by_frequency(both)
     draw.shuffle(ordered)
     count = int(len(ordered) * _HELD_PAIRS)
-    held = _held_pairs(ordered[:count], ordered[count:], labels.verbs)
+    number = {name: verb for verb, name in enumerate(labels.verbs)}
+    opposite = {number[a]: number[b] for a, b in OPPOSITES.items() if a in number and b in number}
+    seen = set(ordered[count:])
+    verbs, nouns = {verb for verb, _ in seen}, {noun for _, noun in seen}
+    held: set[tuple[int, int]] = set()
+    for verb, noun in ordered[:count]:
+        known = verb in verbs and noun in nouns
+        if known and verb in opposite and (opposite[verb], noun) in seen:
+            held.add((verb, noun))
+        else:  # one that may not be held out joins the trained pairs at once
+            seen.add((verb, noun))
+            verbs.add(verb)
+            nouns.add(noun)
     out = np.array([pair in held for pair in both], dtype=bool)
     return Shifted(np.flatnonzero(~out), np.flatnonzero(out), tuple(sorted(held)))
 
@@ -255,39 +259,7 @@ def unshifted(count: int, draw: random.Random) -> Shifted:
     return Shifted(left, np.asarray(ood, dtype=np.int64))
 
 
-def _held_pairs(
-    candidates: Sequence[tuple[int, int]], trained: Sequence[tuple[int, int]], names: Sequence[str]
-) -> set[tuple[int, int]]:
-    """Returns the candidates to hold out; one that may not be joins the trained pairs at once."""
-    number = {name: verb for verb, name in enumerate(names)}
-    opposite = {number[a]: number[b] for a, b in OPPOSITES.items() if a in number and b in number}
-    seen = set(trained)
-    verbs, nouns = {verb for verb, _ in seen}, {noun for _, noun in seen}
-    held: set[tuple[int, int]] = set()
-    for verb, noun in candidates:
-        known = verb in verbs and noun in nouns
-        if known and verb in opposite and (opposite[verb], noun) in seen:
-            held.add((verb, noun))
-        else:
-            seen.add((verb, noun))
-            verbs.add(verb)
-            nouns.add(noun)
-    return held
-
-
 # --------------------------------------------------------------------------- rows
-
-
-def _take(labels: Labels, rows: Rows) -> Labels:
-    return Labels(
-        verb=labels.verb[rows],
-        noun=labels.noun[rows],
-        box=None if labels.box is None else labels.box[rows],
-        verbs=labels.verbs,
-        width=labels.width,
-        height=labels.height,
-        house=None if labels.house is None else labels.house[rows],
-    )
 
 
 def _hold_out(classes: Rows, held: Sequence[int]) -> Shifted:
@@ -351,8 +323,9 @@ def _apart(
     houses = np.unique(labels.house)
     count = max(1, round(config.test_houses * len(houses)))
     kept_apart = houses[shuffle.permutation(len(houses))[:count]]
-    test_id, rest = _by_house(inside, labels.house, kept_apart)
-    test_ood, valid_ood = _by_house(outside, labels.house, kept_apart)
+    held = [np.isin(labels.house[rows], kept_apart) for rows in (inside, outside)]
+    test_id, rest = inside[held[0]], inside[~held[0]]
+    test_ood, valid_ood = outside[held[1]], outside[~held[1]]
     if not min(len(test_id), len(test_ood), len(rest)):
         raise InvalidValueError(
             explain(
@@ -364,12 +337,6 @@ def _apart(
     train, valid = _train_and_valid(rest, config, len(test_id))
     found = {"train": train, "valid": valid, "valid_ood": valid_ood}
     return found | {"test_id": test_id[: config.test], "test_ood": test_ood[: config.test]}
-
-
-def _by_house(rows: Rows, house: Rows, chosen: Rows) -> tuple[Rows, Rows]:
-    """Returns the rows in the chosen houses, and the others."""
-    inside = np.isin(house[rows], chosen)
-    return rows[inside], rows[~inside]
 
 
 def _train_and_valid(rest: Rows, config: SplitConfig, count: int) -> tuple[Rows, Rows]:

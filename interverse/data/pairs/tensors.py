@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +21,10 @@ from interverse.core.errors import FileFormatError, InvalidValueError, check_nam
 from interverse.core.files.atomic import atomic
 from interverse.data.pairs.pictures import COLOURS, MASKS, Image, PairPictures, open_image, reading
 
-if TYPE_CHECKING:
-    from PIL.Image import Image as Picture
-
 CROPS = ("multi", "single")
 CACHE = ".tensors"
 _ROWS_AT_ONCE = 256
 _VERSION = 1  # of what is done to a picture; a change makes new files
-Box = tuple[int, int, int, int]
 
 
 class PairArrays(NamedTuple):
@@ -87,12 +82,6 @@ class Job:
     shape: PairShape
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """Which pictures are needed."""
-        masked = self.mask_size > 0
-        return (*COLOURS, *MASKS) if masked else COLOURS
-
-    @property
     def mask_size(self) -> int:
         """The edge of the masks, 0 if there are none."""
         if not self.pictures.kinds.issuperset(MASKS):
@@ -102,19 +91,49 @@ class Job:
     @property
     def key(self) -> str:
         """A hash of everything the arrays depend on."""
-        boxes = b"" if self.boxes is None or self.shape.crop == "multi" else self.boxes.tobytes()
         told = f"{_VERSION} {self.pictures.fingerprint} {self.shape} {self.mask_size}"
         digest = hashlib.blake2b(told.encode(), digest_size=12)
         digest.update(self.rows.astype(np.int64).tobytes())
-        digest.update(boxes)
+        if self.boxes is not None and self.shape.crop == "single":
+            digest.update(self.boxes.tobytes())
         return digest.hexdigest()
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Returns the arrays' shapes by name."""
-        count, size = len(self.rows), self.shape.size
-        out: dict[str, tuple[int, ...]] = dict.fromkeys(COLOURS, (count, 3, size, size))
-        if self.mask_size:
-            out["masks"] = (count, 2, self.mask_size, self.mask_size)
+    def decode(self, at: int, data: tuple[bytes, ...]) -> dict[str, NDArray[np.uint8]]:
+        """Returns the arrays of one row from its encoded pictures, colours first."""
+        kinds = (*COLOURS, *MASKS)[: len(data)]
+        where = {kind: self.pictures.where(kind, int(self.rows[at])) for kind in kinds}
+        images = {kind: open_image(d, where[kind]) for kind, d in zip(kinds, data, strict=True)}
+        width, height = images["after"].size
+        box = None
+        if self.shape.crop == "single" and self.boxes is not None:
+            xmin, ymin, xmax, ymax = box = tuple(self.boxes[at].tolist())
+            if not (0 <= xmin < xmax <= width and 0 <= ymin < ymax <= height):
+                told = f"{where['after']}: box {box} does not lie in its picture of"
+                raise FileFormatError(
+                    explain(
+                        f"{told} {width} x {height}",
+                        allowed="xmin < xmax and ymin < ymax, inside the picture",
+                    )
+                )
+
+        def resized(kind: str, mode: str, size: int) -> NDArray[np.uint8]:
+            with reading(where[kind]):
+                shown = images[kind].convert(mode)
+                cut = shown if box is None else shown.crop(box)
+                return np.asarray(cut.resize((size, size), Image.Resampling.BILINEAR))
+
+        out = {kind: np.moveaxis(resized(kind, "RGB", self.shape.size), -1, 0) for kind in COLOURS}
+        for colour, mask in zip(COLOURS, kinds[2:], strict=False):
+            mine, theirs = images[mask].size, images[colour].size
+            if mine != theirs:
+                told = f"{where[mask]} is {mine[0]} x {mine[1]}, its picture"
+                raise FileFormatError(
+                    explain(
+                        f"{told} {theirs[0]} x {theirs[1]}", allowed="a mask of its picture's size"
+                    )
+                )
+        if len(kinds) > len(COLOURS):
+            out["masks"] = np.stack([resized(kind, "L", self.mask_size) for kind in MASKS])
         return out
 
 
@@ -124,35 +143,30 @@ def load_tensors(job: Job, cache: Path) -> PairArrays:
         raise InvalidValueError(
             explain("crop 'single' needs boxes, and the data set has none", fix="Use crop='multi'")
         )
-    if not len(job.rows):  # an empty file cannot be mapped
-        empty = {name: np.zeros(shape, np.uint8) for name, shape in job.shapes().items()}
-        return PairArrays(empty["before"], empty["after"], empty.get("masks"))
-    files = {name: cache / f"{job.key}.{name}.npy" for name in job.shapes()}
-    if not all(file.exists() for file in files.values()):
-        with _created(files, job.shapes()) as arrays:
-            _fill(job, arrays)
-    read = {name: _cached(files[name], shape) for name, shape in job.shapes().items()}
+    count, size = len(job.rows), job.shape.size
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(COLOURS, (count, 3, size, size))
+    if job.mask_size:
+        shapes["masks"] = (count, 2, job.mask_size, job.mask_size)
+    files = {name: cache / f"{job.key}.{name}.npy" for name in shapes}
+    # An empty file cannot be mapped.
+    read = {name: np.zeros(shape, np.uint8) for name, shape in shapes.items() if not count}
+    if count and not all(file.exists() for file in files.values()):
+        _make(job, files, shapes)
+    for name, file in files.items() if count else ():
+        try:
+            mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+            if mapped.shape != shapes[name] or mapped.dtype != np.uint8:
+                raise ValueError(f"{mapped.dtype} of {mapped.shape}")
+            read[name] = np.array(mapped)
+        except (ValueError, EOFError, OSError) as error:
+            raise FileFormatError(
+                explain(f"{file} is no cached array: {error}", fix="Remove it; it is made again")
+            ) from error
     return PairArrays(read["before"], read["after"], read.get("masks"))
 
 
-def _cached(file: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Returns a cached array; one of another shape or a broken one raises with its name."""
-    try:
-        mapped = np.load(file, mmap_mode="r", allow_pickle=False)
-        if mapped.shape != shape or mapped.dtype != np.uint8:
-            raise ValueError(f"{mapped.dtype} of {mapped.shape}")
-        return np.array(mapped)
-    except (ValueError, EOFError, OSError) as error:
-        raise FileFormatError(
-            explain(f"{file} is no cached array: {error}", fix="Remove it; it is made again")
-        ) from error
-
-
-@contextmanager
-def _created(
-    files: dict[str, Path], shapes: dict[str, tuple[int, ...]]
-) -> Iterator[dict[str, NDArray[np.uint8]]]:
-    """Yields arrays on disk to fill; they take their places when all are full."""
+def _make(job: Job, files: dict[str, Path], shapes: dict[str, tuple[int, ...]]) -> None:
+    """Decodes all rows into files, which take their places when all are full."""
     with ExitStack() as stack:
         try:
             places = {name: stack.enter_context(atomic(file)) for name, file in files.items()}
@@ -168,76 +182,15 @@ def _created(
                     fix="Pass cache=FOLDER with one that can be written",
                 )
             ) from error
-        yield arrays
-        for array in arrays.values():
-            array.flush()
-
-
-def _fill(job: Job, arrays: dict[str, NDArray[np.uint8]]) -> None:
-    """Decodes rows by threads: Pillow works outside of Python's lock."""
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        kinds = (*COLOURS, *MASKS) if job.mask_size else COLOURS
+        # Threads: Pillow works outside of Python's lock.
+        pool = stack.enter_context(ThreadPoolExecutor(min(os.cpu_count() or 1, 8)))
         for start in range(0, len(job.rows), _ROWS_AT_ONCE):
             rows = job.rows[start : start + _ROWS_AT_ONCE]
-            data = zip(*(job.pictures.read(kind, rows) for kind in job.kinds), strict=True)
-            done = pool.map(
-                lambda at, row: _decode(job, at, row), range(start, len(job.rows)), data
-            )
+            data = zip(*(job.pictures.read(kind, rows) for kind in kinds), strict=True)
+            done = pool.map(job.decode, range(start, len(job.rows)), data)
             for at, decoded in enumerate(done, start):
                 for name, array in decoded.items():
                     arrays[name][at] = array
-
-
-def _decode(job: Job, at: int, data: tuple[bytes, ...]) -> dict[str, NDArray[np.uint8]]:
-    row = int(job.rows[at])
-    where = {kind: job.pictures.where(kind, row) for kind in job.kinds}
-    images = {kind: open_image(d, where[kind]) for kind, d in zip(job.kinds, data, strict=True)}
-    box = _box(job, at, images["after"], where["after"])
-    out = {}
-    for kind in COLOURS:
-        with reading(where[kind]):
-            shown = _resized(images[kind].convert("RGB"), box, job.shape.size)
-        out[kind] = np.moveaxis(np.asarray(shown), -1, 0)
-    if job.mask_size:
-        for colour, mask in zip(COLOURS, MASKS, strict=True):
-            _check_sizes(images[mask], images[colour], where[mask])
-        out["masks"] = np.stack([_mask(images[kind], where[kind], box, job) for kind in MASKS])
-    return out
-
-
-def _mask(image: Picture, where: str, box: Box | None, job: Job) -> NDArray[np.uint8]:
-    with reading(where):
-        return np.asarray(_resized(image.convert("L"), box, job.mask_size))
-
-
-def _check_sizes(mask: Picture, colour: Picture, where: str) -> None:
-    if mask.size != colour.size:
-        raise FileFormatError(
-            explain(
-                f"{where} is {_edges(mask)}, its picture {_edges(colour)}",
-                allowed="a mask of its picture's size",
-            )
-        )
-
-
-def _box(job: Job, at: int, image: Picture, where: str) -> Box | None:
-    if job.shape.crop == "multi" or job.boxes is None:
-        return None
-    xmin, ymin, xmax, ymax = box = tuple(job.boxes[at].tolist())
-    width, height = image.size
-    if not (0 <= xmin < xmax <= width and 0 <= ymin < ymax <= height):
-        raise FileFormatError(
-            explain(
-                f"{where}: box {box} does not lie in its picture of {_edges(image)}",
-                allowed="xmin < xmax and ymin < ymax, inside the picture",
-            )
-        )
-    return box
-
-
-def _resized(image: Picture, box: Box | None, size: int) -> Picture:
-    cut = image if box is None else image.crop(box)
-    return cut.resize((size, size), Image.Resampling.BILINEAR)
-
-
-def _edges(image: Picture) -> str:
-    return f"{image.size[0]} x {image.size[1]}"
+        for array in arrays.values():
+            array.flush()

@@ -8,17 +8,16 @@ any controller that answers as AI2-THOR's does.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, MissingExtraError, explain
 from interverse.core.rng import check_seed
-from interverse.data.pairs.official import Box, OfficialPair, write_scene
+from interverse.data.pairs.official import OfficialPair, write_scene
 
 BLACKLIST = frozenset({"CoffeeMachine", "Doorway", "Kettle", "StoveKnob", "Toaster"})
 # property -> (state, what undoes it, what does it); an action is (verb, AI2-THOR's name for it).
@@ -134,55 +133,42 @@ def collect_house(
     """Yields the pairs of one house; within a round the world is not reset between pairs."""
     count = 0
     for seed in range(rules.rounds):
-        positions = _furnish(controller, house, seed)
+        controller.reset()
+        controller.step(action="CreateHouse", house=house)
+        controller.step(
+            action="InitialRandomSpawn",
+            randomSeed=seed,
+            forceVisible=True,
+            numPlacementAttempts=5,
+            placeStationary=True,
+        )
+        event = controller.step(action="GetReachablePositions")
+        positions = list(event.metadata["actionReturn"] or ())  # where the camera can stand
+        controller.step(action="RandomizeMaterials")
+        controller.step(
+            action="RandomizeLighting",
+            brightness=(1.0, 1.5),
+            randomizeColor=True,
+            hue=(0, 1),
+            saturation=(0.5, 1),
+            synchronized=False,
+        )
         draw.shuffle(positions)
-        for pair in _round(controller, positions, rules, draw):
-            count += 1
-            yield pair
+        of_round = 0
+        for position in positions:
+            yaw = draw.randrange(360)
+            event = controller.step(action="Teleport", position=position, rotation=yaw)
+            found = candidates(event, rules)
+            if len(found) < rules.least_objects:
+                continue
+            pair = _act(controller, event, draw.choice(found), rules, draw)
+            if pair is not None:
+                of_round += 1
+                yield pair
+            if of_round >= rules.pairs_per_round:
+                break
+        count += of_round
         if count > rules.pairs_per_house:
-            return
-
-
-def _furnish(controller: Any, house: Any, seed: int) -> list[Any]:
-    """Builds the house, spawns objects, draws looks; returns where the camera can stand."""
-    controller.reset()
-    controller.step(action="CreateHouse", house=house)
-    controller.step(
-        action="InitialRandomSpawn",
-        randomSeed=seed,
-        forceVisible=True,
-        numPlacementAttempts=5,
-        placeStationary=True,
-    )
-    event = controller.step(action="GetReachablePositions")
-    positions = list(event.metadata["actionReturn"] or ())
-    controller.step(action="RandomizeMaterials")
-    controller.step(
-        action="RandomizeLighting",
-        brightness=(1.0, 1.5),
-        randomizeColor=True,
-        hue=(0, 1),
-        saturation=(0.5, 1),
-        synchronized=False,
-    )
-    return positions
-
-
-def _round(
-    controller: Any, positions: Sequence[Any], rules: ThorRules, draw: random.Random
-) -> Iterator[OfficialPair]:
-    count = 0
-    for position in positions:
-        yaw = draw.randrange(360)
-        event = controller.step(action="Teleport", position=position, rotation=yaw)
-        found = candidates(event, rules)
-        if len(found) < rules.least_objects:
-            continue
-        pair = _act(controller, event, draw.choice(found), rules, draw)
-        if pair is not None:
-            count += 1
-            yield pair
-        if count >= rules.pairs_per_round:
             return
 
 
@@ -194,19 +180,12 @@ def candidates(event: Any, rules: ThorRules) -> list[tuple[Any, list[str]]]:
         seen = thing["visible"] and thing["objectId"] in event.instance_masks
         if not (properties and seen) or thing["objectType"] in BLACKLIST:
             continue
-        if _large_enough(event.instance_detections2D[thing["objectId"]], rules):
+        xmin, ymin, xmax, ymax = event.instance_detections2D[thing["objectId"]]
+        edge, low, high = min(xmax - xmin, ymax - ymin), rules.border, rules.size - rules.border
+        inside = xmin > low and ymin > low and xmax < high and ymax < high
+        if edge >= rules.least_edge and (inside or edge > rules.large_edge):
             found.append((thing, properties))
     return found
-
-
-def _large_enough(box: Box, rules: ThorRules) -> bool:
-    xmin, ymin, xmax, ymax = box
-    edge = min(xmax - xmin, ymax - ymin)
-    if edge < rules.least_edge:
-        return False
-    low, high = rules.border, rules.size - rules.border
-    inside = xmin > low and ymin > low and xmax < high and ymax < high
-    return inside or edge > rules.large_edge
 
 
 def _act(
@@ -244,21 +223,11 @@ def _act(
 def accepted(pair: OfficialPair, rules: ThorRules) -> bool:
     """Returns whether enough changes inside the boxes and next to nothing outside of them."""
     changed = np.any(pair.before != pair.after, axis=2)
-    inside = _count(changed, pair, np.maximum, np.minimum)
-    outside = int(changed.sum()) - _count(changed, pair, np.minimum, np.maximum)
+    boxes = np.array([pair.box_before, pair.box_after])
+    low, high = boxes[:, :2], boxes[:, 2:]
+    counts = []
+    for (xmin, ymin), (xmax, ymax) in ((low.max(0), high.min(0)), (low.min(0), high.max(0))):
+        # AI2-THOR's boxes name the last pixel, hence the one that is added.
+        counts.append(int(changed[ymin : ymax + 1, xmin : xmax + 1].sum()))
+    inside, outside = counts[0], int(changed.sum()) - counts[1]
     return inside > rules.least_change and outside < rules.most_outside
-
-
-def _count(
-    changed: NDArray[np.bool_],
-    pair: OfficialPair,
-    low: Callable[..., Any],
-    high: Callable[..., Any],
-) -> int:
-    """Returns how many pixels changed in the intersection or the union of both boxes.
-
-    AI2-THOR's boxes name the last pixel, hence the one that is added.
-    """
-    xmin, ymin = low(pair.box_before[:2], pair.box_after[:2])
-    xmax, ymax = high(pair.box_before[2:], pair.box_after[2:])
-    return int(changed[ymin : ymax + 1, xmin : xmax + 1].sum())

@@ -13,12 +13,12 @@ _LAZY = {
     "PairModelConfig": "config",
     "PairRun": "fit",
     "PairTensors": "tensors",
-    "SlotTraining": "slot_training",
-    "analyse": "analysis",
+    "SlotTraining": "slots",
+    "analyse": "readout",
     "fit_pairs": "fit",
-    "recipe": "recipes",
-    "select": "selection",
-    "train_slots": "slot_training",
+    "recipe": "config",
+    "select": "yardsticks",
+    "train_slots": "slots",
 }
 
 __all__ = list(_LAZY)

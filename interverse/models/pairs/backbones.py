@@ -52,8 +52,16 @@ class ResNetTokens(nn.Module):
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
+        bottleneck, tiny = config.name == "resnet50", config.scale == "tiny"
+        widths = [256, 512, 1024, 2048] if bottleneck else [64, 128, 256, 512]
+        shape = ResNetConfig(
+            embedding_size=8 if tiny else 64,
+            hidden_sizes=[8, 8, 16, 16] if tiny else widths,
+            depths=[1, 1, 1, 1] if tiny else list(_DEPTHS[config.name]),
+            layer_type="bottleneck" if bottleneck else "basic",
+        )
         self.normalise = _Normalised(*_IMAGENET)
-        self.network = _load(ResNetModel, _resnet_config(config), config.weights)
+        self.network = _load(ResNetModel, shape, config.weights)
         self.network.to(memory_format=torch.channels_last)
         self.width: int = self.network.config.hidden_sizes[-1]
 
@@ -68,87 +76,59 @@ class ResNetTokens(nn.Module):
 
 
 @final
-class CLIPTokens(nn.Module):
-    """Pictures to one token: the image embedding that CLIP compares with texts."""
+class VisionTokens(nn.Module):
+    """Pictures to tokens: CLIP's image embedding, or GroupViT's final groups.
+
+    CLIP gives one token, which it compares with texts; the mean of the groups is GroupViT's pooled
+    vector.
+    """
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        tiny = config.scale == "tiny"
-        shape = CLIPVisionConfig(
-            hidden_size=32 if tiny else 768,
-            intermediate_size=64 if tiny else 3072,
-            num_hidden_layers=2 if tiny else 12,
-            num_attention_heads=2 if tiny else 12,
-            image_size=64 if tiny else 224,
-            patch_size=32,
-            projection_dim=32 if tiny else 512,
-        )
-        self.normalise = _Normalised(*_CLIP)
-        self.network = _load(CLIPVisionModelWithProjection, shape, config.weights)
-        self.width: int = self.network.config.projection_dim
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Returns (B, 1, width)."""
-        ready = self.normalise(resized(images, self.network.config.image_size))
-        return self.network(pixel_values=ready).image_embeds[:, None]
-
-
-@final
-class GroupTokens(nn.Module):
-    """Pictures to GroupViT's final groups; their mean is its pooled vector."""
-
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__()
-        tiny = config.scale == "tiny"
-        shape = (
-            GroupViTVisionConfig(
-                hidden_size=32,
-                intermediate_size=64,
-                depths=[1, 1, 1],
-                num_hidden_layers=3,
-                num_group_tokens=[8, 4, 0],
-                num_output_groups=[8, 4, 0],
-                num_attention_heads=2,
-                image_size=64,
+        tiny, self.single = config.scale == "tiny", config.name == "clip"
+        self.normalise = _Normalised(*(_CLIP if self.single else _IMAGENET))
+        if self.single:
+            shape = CLIPVisionConfig(
+                hidden_size=32 if tiny else 768,
+                intermediate_size=64 if tiny else 3072,
+                num_hidden_layers=2 if tiny else 12,
+                num_attention_heads=2 if tiny else 12,
+                image_size=64 if tiny else 224,
+                patch_size=32,
+                projection_dim=32 if tiny else 512,
             )
-            if tiny
-            else GroupViTVisionConfig()
-        )
-        self.normalise = _Normalised(*_IMAGENET)
-        self.network = _load(GroupViTVisionModel, shape, config.weights)
-        self.width: int = self.network.config.hidden_size
+            self.network = _load(CLIPVisionModelWithProjection, shape, config.weights)
+        else:
+            fewer: dict[str, Any] = {
+                "hidden_size": 32,
+                "intermediate_size": 64,
+                "depths": [1, 1, 1],
+                "num_hidden_layers": 3,
+                "num_group_tokens": [8, 4, 0],
+                "num_output_groups": [8, 4, 0],
+                "num_attention_heads": 2,
+                "image_size": 64,
+            }
+            shape = GroupViTVisionConfig(**(fewer if tiny else {}))
+            self.network = _load(GroupViTVisionModel, shape, config.weights)
+        known = self.network.config
+        self.width: int = known.projection_dim if self.single else known.hidden_size
 
     def forward(self, images: Tensor) -> Tensor:
-        """Returns (B, groups, width)."""
-        ready = self.normalise(resized(images, self.network.config.image_size))
-        return self.network(pixel_values=ready).last_hidden_state
+        """Returns (B, tokens, width) of pictures, resized without keeping their aspect."""
+        size = self.network.config.image_size
+        if images.shape[-2:] != (size, size):
+            images = functional.interpolate(images, (size, size), mode="bilinear", antialias=True)
+        found = self.network(pixel_values=self.normalise(images))
+        return found.image_embeds[:, None] if self.single else found.last_hidden_state
 
 
 BACKBONES: dict[str, type[nn.Module]] = {
-    "clip": CLIPTokens,
-    "groupvit": GroupTokens,
+    "clip": VisionTokens,
+    "groupvit": VisionTokens,
     "resnet18": ResNetTokens,
     "resnet50": ResNetTokens,
 }
-
-
-def resized(images: Tensor, size: int) -> Tensor:
-    """Returns pictures at a size, without keeping the aspect."""
-    if images.shape[-2:] == (size, size):
-        return images
-    return functional.interpolate(images, size=(size, size), mode="bilinear", antialias=True)
-
-
-def _resnet_config(config: EncoderConfig) -> ResNetConfig:
-    bottleneck = config.name == "resnet50"
-    widths = [256, 512, 1024, 2048] if bottleneck else [64, 128, 256, 512]
-    tiny = config.scale == "tiny"
-    return ResNetConfig(
-        embedding_size=8 if tiny else 64,
-        hidden_sizes=[8, 8, 16, 16] if tiny else widths,
-        depths=[1, 1, 1, 1] if tiny else list(_DEPTHS[config.name]),
-        layer_type="bottleneck" if bottleneck else "basic",
-    )
 
 
 def _load(kind: type[nn.Module], shape: object, weights: str | None) -> Any:

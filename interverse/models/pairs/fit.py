@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -14,12 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.atomic import write_json
+from interverse.core.files.checkpoints import Checkpoint, Checkpoints
+from interverse.core.files.tensor_files import write_safetensors
 from interverse.core.rng import check_seed, generator
-from interverse.models import checkpoint
+from interverse.core.run import CHECKPOINTS, Run
 from interverse.models.pairs.config import PairFit, PairModelConfig
-from interverse.models.pairs.selection import select
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.pairs.work import PairWork
+from interverse.models.pairs.yardsticks import select
 from interverse.models.steps import matmul_precision
 
 SETS = ("train", "valid", "test_id", "test_ood")
@@ -102,35 +104,41 @@ def fit_pairs(
         listeners: called after every epoch.
     """
     check_seed(seed)
-    _check(config, data, fit)
     device = torch.device(fit.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InvalidValueError(
+            explain("device is 'cuda', but torch finds no GPU", fix="Pass device='cpu'")
+        )
+    if config.pairing == "mask" and data.masks is None:
+        raise InvalidValueError(
+            explain("pairing 'mask' needs masks, and these pairs have none", fix="Use 'avg'")
+        )
     sets = rows_of(split, len(data), device)
     work = PairWork(config, data.to(device), fit, seed)
-    asked = {
-        "model": config.record(),
-        "fit": fit.decides(),
-        "seed": seed,
-        "data": fingerprint(data, sets),
-    }
+    asked = {"model": config.record(), "fit": fit.decides(), "seed": seed}
+    asked["data"] = fingerprint(data, sets)
     if work.encoder.source != "random":  # the seed tells those
         asked["encoder"] = work.begun_with
-    history = _resume(work, fit.out, asked)
+    history: list[dict[str, Any]] = []
+
+    def reached() -> Checkpoint:
+        return Checkpoint(step=len(history), record={"history": history}, tensors=work.state())
+
+    run = Run(fit.out, asked, title="epochs", total=fit.epochs, every=fit.checkpoint_every)
     # Every seed's sets have sizes of their own: kernels tried for each cost a minute a seed.
-    with matmul_precision(fit.precision, tune=False):
+    with run, matmul_precision(fit.precision, tune=False):
+        if (held := run.resume()) is not None:
+            work.restore(held.tensors)
+            history += held.record["history"]
         work.keep_features()
         for epoch in range(len(history), fit.epochs):
-            order = generator(seed=seed, name="pairs/order", episode=epoch)
-            rows = sets["train"][torch.as_tensor(order.permutation(len(sets["train"])))]
-            row = {"epoch": epoch + 1, **work.epoch(rows, epoch)}
+            row = {"epoch": epoch + 1, **work.epoch(epoch_rows(sets, seed, epoch), epoch)}
             row |= {name: round(work.accuracy(sets[name]), 6) for name in SETS[1:]}
             history.append(row)
-            if fit.out is not None and (
-                epoch + 1 == fit.epochs or (epoch + 1) % fit.checkpoint_every == 0
-            ):
-                _save(fit.out, asked, history, work)
+            run.keep(epoch + 1, reached)
             for listener in listeners:
                 listener(row)
-    run = PairRun(
+    found = PairRun(
         work=work,
         sets=sets,
         history=tuple(history),
@@ -138,8 +146,18 @@ def fit_pairs(
         weights=work.encoder.source,
     )
     if fit.out is not None:
-        _finish(fit, run)
-    return run
+        write_json(fit.out / "run.json", found.record())
+        if fit.keep_weights:
+            write_safetensors(fit.out / "weights.safetensors", work.weights())
+        else:
+            Checkpoints(fit.out / CHECKPOINTS).clear()
+    return found
+
+
+def epoch_rows(sets: Mapping[str, Tensor], seed: int, epoch: int) -> Tensor:
+    """Returns the training rows in an epoch's order."""
+    order = generator(seed=seed, name="pairs/order", episode=epoch)
+    return sets["train"][torch.as_tensor(order.permutation(len(sets["train"])))]
 
 
 def fingerprint(data: PairTensors, sets: Mapping[str, Tensor]) -> str:
@@ -149,17 +167,6 @@ def fingerprint(data: PairTensors, sets: Mapping[str, Tensor]) -> str:
     for part in (data.verb, data.noun, data.images[::step], *(sets[name] for name in SETS)):
         digest.update(np.ascontiguousarray(part.cpu().numpy()).tobytes())
     return f"{len(data)} pairs of {data.size} px, {data.crop}, {digest.hexdigest()}"
-
-
-def _check(config: PairModelConfig, data: PairTensors, fit: PairFit) -> None:
-    if torch.device(fit.device).type == "cuda" and not torch.cuda.is_available():
-        raise InvalidValueError(
-            explain("device is 'cuda', but torch finds no GPU", fix="Pass device='cpu'")
-        )
-    if config.pairing == "mask" and data.masks is None:
-        raise InvalidValueError(
-            explain("pairing 'mask' needs masks, and these pairs have none", fix="Use 'avg'")
-        )
 
 
 def rows_of(split: Sets, count: int, device: torch.device) -> dict[str, Tensor]:
@@ -182,37 +189,3 @@ def rows_of(split: Sets, count: int, device: torch.device) -> dict[str, Tensor]:
             )
         found[name] = torch.as_tensor(rows.astype(np.int64), device=device)
     return found
-
-
-def _resume(work: PairWork, out: Path | None, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = None if out is None else checkpoint.load(out, asked)
-    if found is None:
-        return []
-    work.restore(found.tensors)
-    return [dict(row) for row in found.history]
-
-
-def _save(
-    out: Path, asked: Mapping[str, Any], history: Sequence[Mapping[str, Any]], work: PairWork
-) -> None:
-    progress = checkpoint.Progress(
-        run=asked,
-        stage=0,
-        epoch=len(history),
-        best=(),
-        history=tuple(history),
-        tensors=work.state(),
-    )
-    checkpoint.save(out, progress)
-
-
-def _finish(fit: PairFit, run: PairRun) -> None:
-    """Writes the record of a finished run; drops the weights where nobody wants them."""
-    out = fit.out
-    assert out is not None  # asked for
-    checkpoint.write_json(out / "run.json", run.record())
-    if fit.keep_weights:
-        checkpoint.write_tensors(out / "weights.safetensors", run.work.weights())
-        return
-    for path in (out / checkpoint.RECORD, *out.glob("progress-*.safetensors")):
-        path.unlink(missing_ok=True)

@@ -1,13 +1,15 @@
-"""From tokens of two pictures to the action: projection, action encoder, classifier."""
+"""From tokens of two pictures to the action, and the penalty on changes that are not its own."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple, final
+from typing import Literal, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
 
+from interverse.core.errors import InvalidValueError, explain
 from interverse.models.pairs.config import PairModelConfig
 
 
@@ -44,18 +46,14 @@ class PairHead(nn.Module):
     def forward(self, tokens: Tensor) -> HeadOutput:
         """Returns the output for tokens (B, 2, T, inputs)."""
         features = self.projection(tokens)
-        pairs = self.action(self._join(*self._paired(*features.unbind(1))))
+        before, after = features.unbind(1)
+        if self.config.pairing == "dense":  # every token with every token
+            count = before.shape[1]
+            before = before[:, :, None].expand(-1, -1, count, -1).flatten(1, 2)
+            after = after[:, None].expand(-1, count, -1, -1).flatten(1, 2)
+        pairs = self.action(self._join(before, after))
         action = pairs.amax(1) if self.config.pairing == "match-max" else pairs.mean(1)
         return HeadOutput(features, action, self.classifier(action))
-
-    def _paired(self, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the two sides of all pairs, (B, pairs, width) each."""
-        if self.config.pairing != "dense":
-            return before, after
-        count = before.shape[1]
-        left = before[:, :, None].expand(-1, -1, count, -1)
-        right = after[:, None].expand(-1, count, -1, -1)
-        return left.flatten(1, 2), right.flatten(1, 2)
 
     def _join(self, before: Tensor, after: Tensor) -> Tensor:
         change = after - before
@@ -92,3 +90,64 @@ def _layers(sizes: tuple[int, ...], *, norm: bool, relu_last: bool) -> nn.Sequen
         if number < len(sizes) - 1 or relu_last:
             layers.append(nn.ReLU())
     return nn.Sequential(*layers)
+
+
+# ---------------------------------------------------------------------------------- sparse change
+
+REVERSE = {
+    "clean": "dirty",
+    "close": "open",
+    "dirty": "clean",
+    "open": "close",
+    "turnoff": "turnon",
+    "turnon": "turnoff",
+}
+"""Actions that undo each other; an action and its reverse form a group."""
+
+
+def verb_groups(verbs: Sequence[str]) -> Tensor:
+    """Returns each action's group, (actions,) int64, counted in the actions' order.
+
+    >>> verb_groups(["open", "break", "close"]).tolist()
+    [0, 1, 0]
+    """
+    keys = [min(verb, REVERSE.get(verb, verb)) for verb in verbs]
+    order = list(dict.fromkeys(keys))
+    return torch.tensor([order.index(key) for key in keys])
+
+
+def feature_blocks(width: int, groups: int) -> Tensor:
+    """Returns each feature's block, (width,) int64: equal blocks, a remainder in the last.
+
+    >>> feature_blocks(7, 3).tolist()
+    [0, 0, 1, 1, 2, 2, 2]
+    """
+    if groups > width:
+        raise InvalidValueError(
+            explain(f"{groups} groups of actions need as many features, there are {width}")
+        )
+    return (torch.arange(width) // (width // groups)).clamp(max=groups - 1)
+
+
+def change_penalty(
+    features: Tensor, group: Tensor, blocks: Tensor, form: Literal["mse", "norm"]
+) -> Tensor:
+    """Returns how much features changed that the action does not concern, one number.
+
+    Args:
+        features: (B, 2, tokens, width).
+        group: (B,), the group of each pair's action.
+        blocks: (width,), each feature's block.
+        form: "mse": mean square over batch and all features, the touched block counted as zero.
+            "norm": sum over untouched blocks of the norm, mean over the batch.
+    """
+    change = features[:, 1] - features[:, 0]
+    untouched = (blocks != group[:, None])[:, None, :]
+    change = change * untouched
+    if form == "mse":
+        return change.square().mean()
+    count = int(blocks[-1]) + 1
+    member = nn.functional.one_hot(blocks, count).to(change.dtype)
+    squares = change.square() @ member  # (B, tokens, blocks)
+    # The root's slope at zero is infinite; blocks that did not change get slope zero instead.
+    return torch.where(squares > 0, squares.clamp(min=1e-12).sqrt(), 0.0).sum(-1).mean()

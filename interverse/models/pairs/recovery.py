@@ -16,16 +16,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, final, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import generator
-from interverse.models.pairs.analysis import feature_scores, picture_groups
-from interverse.models.pairs.sparsity import verb_groups
+from interverse.core.type_checks import validated
+from interverse.models.pairs.config import Count
+from interverse.models.pairs.head import verb_groups
+from interverse.models.pairs.readout import feature_scores, picture_groups
 from interverse.models.pairs.tensors import PairTensors
-from interverse.models.pairs.work import seeded
+from interverse.models.steps import seeded
 
 Method = Literal["ada_gvae", "citris", "pcl"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -36,22 +39,18 @@ _LOGVAR = 8.0  # log variances stay within plus and minus this
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class Recovery:
     """How a method trains."""
 
     method: Method = "ada_gvae"
-    latents: int = 16
-    steps: int = 10_000
-    batch_size: int = 64
+    latents: Count = 16
+    steps: Count = 10_000
+    batch_size: Count = 64
     learning_rate: float = 5e-4
     beta: float = 1.0
     """Weight of the divergence from the prior."""
     device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        check_name("method", self.method, METHODS)
-        for name in ("latents", "steps", "batch_size"):
-            check_whole(getattr(self, name), name, 10**12)
 
 
 @final
@@ -79,7 +78,10 @@ class PairAutoencoder(nn.Module):
         self.register_buffer("groups", groups)
         self.assignment = nn.Parameter(torch.zeros(how.latents, blocks + 1))
         self.transition = nn.ModuleList(
-            _mlp(how.latents + verbs, 2 * how.latents) for _ in range(blocks + 1)
+            nn.Sequential(
+                nn.Linear(how.latents + verbs, 64), nn.SiLU(), nn.Linear(64, 2 * how.latents)
+            )
+            for _ in range(blocks + 1)
         )
         self.verbs = verbs
         self.contrast = nn.Parameter(torch.randn(5, how.latents) * 0.1)
@@ -163,8 +165,15 @@ def recover(
         if (step + 1) % every == 0:
             losses.append(round(float(total) / every, 6))
             total.zero_()
-    tested = torch.as_tensor(split.test_id)
-    scores = _scores(model, images, pairs, tested, seed) if scored else {}
+    scores: dict[str, Any] = {}
+    if scored:
+        at = np.asarray(split.test_id)
+        with torch.no_grad():
+            parts = images[torch.as_tensor(at)].split(512)
+            means = torch.cat([model.encode(part.flatten(0, 1))[0] for part in parts])
+        factors = {name: values[at].ravel() for name, values in pairs.factors.items()}
+        blocks, houses = list(range(model.latents)), picture_groups(pairs, at)
+        scores = feature_scores(means.cpu().numpy(), factors, blocks, seed, houses)
     return Recovered(model=model, how=how, losses=tuple(losses), scores=scores)
 
 
@@ -231,7 +240,13 @@ def pcl_loss(
     """Returns the loss of permutation-contrastive learning: true pairs against shuffled ones."""
     first, second = (model.encode(images[:, k])[0] for k in (0, 1))
     wrong = second[torch.randperm(len(second), generator=noise, device=second.device)]
-    true, false = (_together(model, first, other) for other in (second, wrong))
+    one, two, bias, square, shift = model.contrast
+
+    def together(other: Tensor) -> Tensor:
+        ties = (one * other + two * first + bias).abs() - (square * other + shift).square()
+        return model.offset - ties.sum(1)
+
+    true, false = together(second), together(wrong)
     return (functional.softplus(-true) + functional.softplus(false)).mean()
 
 
@@ -261,12 +276,6 @@ def picture_score(imagined: Tensor, true: Tensor, fact: Tensor) -> float:
     return float(1 - wrong / change)
 
 
-def _together(model: PairAutoencoder, one: Tensor, two: Tensor) -> Tensor:
-    first, second, bias, square, shift = model.contrast
-    ties = (first * two + second * one + bias).abs() - (square * two + shift).square()
-    return model.offset - ties.sum(1)
-
-
 def _drawing_error(
     model: PairAutoencoder, latents: tuple[Tensor, Tensor], images: Tensor, noise: torch.Generator
 ) -> Tensor:
@@ -287,19 +296,3 @@ def _divergence(
     logs = torch.as_tensor(logother, dtype=mean.dtype, device=mean.device)
     spread = (logvar.exp() + (mean - other).square()) / logs.exp()
     return (spread - 1 + logs - logvar) / 2
-
-
-def _mlp(inputs: int, outputs: int) -> nn.Module:
-    return nn.Sequential(nn.Linear(inputs, 64), nn.SiLU(), nn.Linear(64, outputs))
-
-
-def _scores(
-    model: PairAutoencoder, images: Tensor, pairs: PairTensors, rows: Tensor, seed: int
-) -> dict[str, Any]:
-    with torch.no_grad():
-        means = torch.cat([model.encode(part.flatten(0, 1))[0] for part in images[rows].split(512)])
-    blocks = list(range(model.latents))
-    at = rows.cpu().numpy()
-    factors = {name: values[at].ravel() for name, values in pairs.factors.items()}
-    groups = picture_groups(pairs, at)
-    return feature_scores(means.cpu().numpy(), factors, blocks, seed, groups)

@@ -1,17 +1,41 @@
-"""Slot attention: a picture as a set of slots, and pictures from slots.
+"""Slot attention: a picture as a set of slots, pictures from slots, and how slots are pretrained.
 
 After Locatello et al. (2020); the implicit variant (Chang et al., 2022) differentiates only the
-last iteration.
+last iteration. Pretraining is the usual recipe of these papers: the benchmark's own was not
+published.
 """
 
 from __future__ import annotations
 
-from typing import final
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from interverse.models.pairs.config import EncoderConfig
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.checkpoints import Checkpoint
+from interverse.core.files.tensor_files import write_safetensors
+from interverse.core.rng import Noise, generator
+from interverse.core.run import Run
+from interverse.core.type_checks import validated
+from interverse.models.pairs.config import Count, EncoderConfig
+from interverse.models.steps import (
+    Precision,
+    adam_tensors,
+    autocast,
+    matmul_precision,
+    restore_adam,
+    seeded,
+    under,
+)
+
+FILE = "slots.safetensors"
+Listener = Callable[[Mapping[str, Any]], None]
 
 _GRID = 8  # edge of the decoder's first map
 # Transposed convolutions from 8 to the picture's size: kernel, stride, padding.
@@ -135,6 +159,11 @@ class SlotEncoder(nn.Module):
         self.tokens = PixelTokens(self.width, config.resolution)
         self.attention = SlotAttention(self.width, config.iterations, implicit=config.implicit)
 
+    def noise(self, rows: Tensor, seed: int) -> Tensor:
+        """Returns (B, slots, width) standard normal numbers, a function of row and seed alone."""
+        noise = Noise(torch.full_like(rows, seed), rows, torch.zeros_like(rows))
+        return noise.normal("pairs/slots", (self.slots, self.width)).float()
+
     def forward(self, images: Tensor, noise: Tensor) -> Tensor:
         """Returns slots (B, slots, width) of single pictures (B, 3, S, S) in 0..1."""
         return self.attention(self.tokens(images), self.attention.start(noise))
@@ -179,3 +208,117 @@ class SlotAutoencoder(nn.Module):
         drawn = self.decoder(self.position(spread)).unflatten(0, (batch, count))
         colours, share = drawn[:, :, :3], drawn[:, :, 3:].softmax(dim=1)
         return (colours * share).sum(dim=1), share[:, :, 0]
+
+
+# ------------------------------------------------------------------------------------ pretraining
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+@validated
+class SlotTraining:
+    """How slots are pretrained."""
+
+    encoder: EncoderConfig = field(default_factory=lambda: EncoderConfig(name="slots"))
+    steps: Count = 500_000
+    batch_size: Count = 64
+    learning_rate: float = 4e-4
+    warmup: Count = 10_000
+    """Steps in which the learning rate rises to its full value."""
+    halve_every: Count = 100_000
+    """Steps in which it falls to a half."""
+    clip: float = 1.0
+    """Largest norm of a gradient."""
+    device: str = "cpu"
+    precision: Precision = "float32"
+    out: Path | None = None
+    """Folder for weights and progress; without it nothing is written and resumed."""
+    log_every: Count = 1000
+    """Steps between records; what a kill can cost."""
+
+    def __post_init__(self) -> None:
+        if self.encoder.name != "slots" or self.encoder.weights is not None:
+            raise InvalidValueError(
+                explain(f"encoder {self.encoder.name!r}", allowed="slots, without weights")
+            )
+
+    def rate(self, step: int) -> float:
+        """Returns the learning rate of a step, counted from 0."""
+        rise = min(1.0, (step + 1) / self.warmup)
+        return self.learning_rate * rise * 0.5 ** (step / self.halve_every)
+
+    def record(self) -> dict[str, Any]:
+        """Returns what decides the result, as JSON values."""
+        return asdict(replace(self, out=None, device="cpu", log_every=1))
+
+
+def train_slots(
+    images: Tensor, how: SlotTraining, *, seed: int = 0, listeners: Sequence[Listener] = ()
+) -> tuple[SlotAutoencoder, list[dict[str, Any]]]:
+    """Returns a slot autoencoder trained on pictures, and its losses.
+
+    Args:
+        images: (N, 3, S, S) uint8, S the encoder's resolution.
+        how: the settings; progress in `how.out` is gone on from.
+        seed: of weights, order and first slots.
+        listeners: called with every record.
+    """
+    if tuple(images.shape[1:]) != (3, how.encoder.resolution, how.encoder.resolution):
+        raise InvalidValueError(
+            explain(
+                f"pictures are {tuple(images.shape)}",
+                allowed=f"(N, 3, {how.encoder.resolution}, {how.encoder.resolution})",
+            )
+        )
+    device = torch.device(how.device)
+    with seeded("slots/weights", seed):
+        model = SlotAutoencoder(how.encoder).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=how.learning_rate, fused=True)
+    history: list[dict[str, Any]] = []
+    pictures, total, began = images.to(device), torch.zeros((), device=device), time.perf_counter()
+
+    def update(step: int) -> Tensor:
+        rng = generator(seed=seed, name="slots/batch", episode=step)
+        rows = torch.as_tensor(rng.integers(len(pictures), size=how.batch_size), device=device)
+        # Pictures come back many times and should not start from the same slots each time.
+        fresh = step * how.batch_size + torch.arange(how.batch_size, device=device)
+        batch = pictures[rows].float() / 255
+        with autocast(device.type, how.precision):
+            drawn, _ = model(batch, model.encoder.noise(fresh, seed))
+        loss = functional.mse_loss(drawn.float(), batch)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), how.clip)
+        for group in optimizer.param_groups:
+            group["lr"] = how.rate(step)
+        optimizer.step()
+        return loss.detach()
+
+    def reached() -> Checkpoint:
+        tensors = {f"weights/{name}": value for name, value in model.state_dict().items()}
+        tensors |= {**adam_tensors(optimizer, "adam"), "total": total}
+        return Checkpoint(step=step, record={"history": history}, tensors=tensors)
+
+    asked = {**how.record(), "seed": seed, "pictures": len(images)}
+    run = Run(how.out, asked, title="slots", total=how.steps, every=how.log_every)
+    with run, matmul_precision(how.precision):
+        begun = 0
+        if (held := run.resume()) is not None:
+            begun, history = held.step, list(held.record["history"])
+            model.load_state_dict(under(held.tensors, "weights"))
+            restore_adam(optimizer, held.tensors, "adam")
+            total = held.tensors["total"].to(device)
+        for step in range(begun + 1, how.steps + 1):
+            total += update(step - 1)
+            whole = step % how.log_every == 0 or step == how.steps
+            if whole:
+                count = step - (history[-1]["step"] if history else 0)
+                seconds = round(time.perf_counter() - began, 3)
+                history.append({"step": step, "loss": float(total) / count, "seconds": seconds})
+                total, began = torch.zeros_like(total), time.perf_counter()
+            run.keep(step, reached)
+            for listener in listeners if whole else ():
+                listener(history[-1])
+    if how.out is not None:
+        write_safetensors(how.out / FILE, model.state_dict())
+    return model, history

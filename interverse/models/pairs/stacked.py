@@ -18,13 +18,12 @@ from torch.func import functional_call, grad, grad_and_value, stack_module_state
 from torch.nn import functional
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.core.rng import generator
 from interverse.models.pairs.config import PairFit, PairModelConfig
-from interverse.models.pairs.fit import SETS, Listener, PairRun, Sets, rows_of
-from interverse.models.pairs.selection import select
-from interverse.models.pairs.sparsity import change_penalty
+from interverse.models.pairs.fit import SETS, Listener, PairRun, Sets, epoch_rows, rows_of
+from interverse.models.pairs.head import change_penalty
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.pairs.work import BETAS, PairWork, batches
+from interverse.models.pairs.yardsticks import select
 from interverse.models.steps import matmul_precision
 
 Weights = dict[str, Tensor]
@@ -133,29 +132,22 @@ class _HeadStack:
                     fix="Lower learning_rate or independence",
                 )
             )
-        tested = {name: self._accuracy(name).tolist() for name in SETS[1:]}
+        tested = {name: self._accuracy(name) for name in SETS[1:]}
         seconds = time.perf_counter() - began
-        return [
-            self._progress_row(at, row, seconds)
-            | {name: round(tested[name][at], 6) for name in tested}
-            for at, row in enumerate(means.tolist())
-        ]
-
-    def _progress_row(self, at: int, row: Sequence[float], seconds: float) -> dict[str, float]:
-        loss, right, told, changed = row
-        out = {"loss": loss, "train": right, "seconds": seconds / len(self.works)}
-        if self.works[at].config.independence > 0:
-            out["critic_loss"] = told
-        if self.works[at].config.sparsity > 0:
-            out["change"] = changed
-        return {name: round(value, 6) for name, value in out.items()}
+        out = []
+        for at, (loss, right, told, changed) in enumerate(means.tolist()):
+            row = {"loss": loss, "train": right, "seconds": seconds / len(self.works)}
+            row |= {"critic_loss": told} if self.works[at].config.independence > 0 else {}
+            row |= {"change": changed} if self.works[at].config.sparsity > 0 else {}
+            row |= {name: accuracies[at] for name, accuracies in tested.items()}
+            out.append({name: round(value, 6) for name, value in row.items()})
+        return out
 
     def _order(self, number: int) -> tuple[Tensor, Tensor]:
         """Returns the rows of all batches, (heads, batches, rows), and which of them are real."""
         found = []
         for work, sets in zip(self.works, self.sets, strict=True):
-            drawn = generator(seed=work.seed, name="pairs/order", episode=number)
-            rows = sets["train"][torch.as_tensor(drawn.permutation(len(sets["train"])))]
+            rows = epoch_rows(sets, work.seed, number)
             found.append(_padded(batches(rows, self.fit.batch_size)))
         wide = max(rows.shape[1] for rows, _ in found)
         deep = max(len(rows) for rows, _ in found)
@@ -173,7 +165,12 @@ class _HeadStack:
         active = real.any(1)
         named = torch.zeros(len(self.works), device=self.device)
         if self.critics:
-            judged = vmap(grad_and_value(self._critic_loss))
+
+            def judge(critic: Weights, head: Weights, batch: _Batch) -> Tensor:
+                out = functional_call(self.first.head, head, (batch.tokens,))
+                return self._named(critic, out.action, batch)
+
+            judged = vmap(grad_and_value(judge))
             slopes, named = judged(self.critic.weights, self.head.weights, batch)
             self.critic.step(slopes, active & (self.regularisers[:, 0] > 0))
         both = (self.head.weights, self.critic.weights, self.regularisers)
@@ -181,10 +178,6 @@ class _HeadStack:
         self.head.step(slopes, active)
         told = torch.stack([loss, right, named, changed], dim=1)
         return torch.where(active[:, None], told, 0.0)
-
-    def _critic_loss(self, critic: Weights, head: Weights, batch: _Batch) -> Tensor:
-        out = functional_call(self.first.head, head, (batch.tokens,))
-        return self._named(critic, out.action, batch)
 
     def _named(self, critic: Weights, action: Tensor, batch: _Batch) -> Tensor:
         logits = functional_call(self.first.critic, critic, (action,))
@@ -204,19 +197,19 @@ class _HeadStack:
         return loss, (loss.detach(), right, changed.detach())
 
     @torch.no_grad()
-    def _accuracy(self, name: str) -> Tensor:
+    def _accuracy(self, name: str) -> list[float]:
+        def logits(weights: Weights, tokens: Tensor) -> Tensor:
+            out: Tensor = functional_call(self.first.head, weights, (tokens,)).logits
+            return out
+
         rows, real = self.tests[name]
         right = torch.zeros(len(rows), device=self.device)
-        for some, weight in zip(
-            rows.split(_EVALUATED_AT_ONCE, dim=1),
-            real.split(_EVALUATED_AT_ONCE, dim=1),
-            strict=True,
-        ):
-            out = vmap(lambda w, x: functional_call(self.first.head, w, (x,)).logits)(
-                self.head.weights, self.features[some]
-            )
+        parts = (part.split(_EVALUATED_AT_ONCE, dim=1) for part in (rows, real))
+        for some, weight in zip(*parts, strict=True):
+            out = vmap(logits)(self.head.weights, self.features[some])
             right += ((out.argmax(2) == self.verb[some]) * weight).sum(1)
-        return right / real.sum(1)
+        found: list[float] = (right / real.sum(1)).tolist()
+        return found
 
     def finish(self) -> None:
         """Gives each head and critic its weights."""
@@ -258,10 +251,15 @@ class _StackedAdam:
 
 def _works(jobs: Sequence[HeadJob], data: PairTensors, fit: PairFit) -> list[PairWork]:
     """Returns a model for each job; those of a seed start alike, and all share the features."""
+
+    def shared(config: PairModelConfig) -> dict[str, Any]:
+        own = ("independence", "sparsity")
+        return {name: value for name, value in config.record().items() if name not in own}
+
     made: dict[int, PairWork] = {}
     out = []
     for job in jobs:
-        if not stacks(job.config) or _shared(job.config) != _shared(jobs[0].config):
+        if not stacks(job.config) or shared(job.config) != shared(jobs[0].config):
             raise InvalidValueError(
                 explain(
                     "the models of a stack differ, or train their encoder",
@@ -282,11 +280,6 @@ def _works(jobs: Sequence[HeadJob], data: PairTensors, fit: PairFit) -> list[Pai
     for work in out[1:]:
         work.encoder, work.kept = out[0].encoder, out[0].kept
     return out
-
-
-def _shared(config: PairModelConfig) -> dict[str, Any]:
-    own = ("independence", "sparsity")
-    return {name: value for name, value in config.record().items() if name not in own}
 
 
 def _padded(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:

@@ -20,10 +20,15 @@ from interverse.core.errors import FileFormatError, InvalidValueError, explain
 from interverse.core.files.atomic import atomic
 from interverse.core.files.zip_archive import read_npz
 from interverse.data.pairs import Labels
-from interverse.models.pairs.factors import pair_factors
+from interverse.metrics.representation import Kind
 
 Crop = Literal["single", "multi"]
 _NEEDED = ("before", "after", "verb", "noun", "verbs", "nouns", "crop", "coding")
+Values = Mapping[str, NDArray[Any]]
+_PROPERTIES = ("open", "on", "dirty", "broken")
+_FORM = ("width", "depth", "height", "hue", "saturation", "lightness", "gloss", "wear")
+_FIELDS = ("position", "yaw", "class", *_FORM)
+_PARTS = {"position": "xyz", "color": "rgb"}
 _HALF = 128  # of an 8-bit mask
 _OPTIONAL = ("boxes", "scenes", "instances", "edges")
 
@@ -65,7 +70,19 @@ class PairTensors:
             ("verb", self.verb, self.verbs),
             ("noun", self.noun, self.nouns),
         ):
-            _check_labels(name, labels, len(names), count)
+            if tuple(labels.shape) != (count,):
+                raise InvalidValueError(
+                    explain(f"{name} has shape {tuple(labels.shape)}", allowed=f"({count},)")
+                )
+            wrong = ((labels < 0) | (labels >= len(names))).nonzero()
+            if len(wrong):
+                row = int(wrong[0, 0])
+                raise InvalidValueError(
+                    explain(
+                        f"{name} of pair {row} is {int(labels[row])}",
+                        allowed=f"0 to {len(names) - 1}, places in {name}s",
+                    )
+                )
         if self.masks is not None and tuple(self.masks.shape) != (count, 2, size, size):
             raise InvalidValueError(
                 explain(
@@ -223,33 +240,25 @@ def load(path: Path) -> PairTensors:
             explain(f"{path} lacks {', '.join(missing)}", allowed=", ".join(_NEEDED))
         )
     try:
-        return _decoded(held)
+        before, after, masks = held["before"], held["after"], held.get("masks")
+        if str(held["coding"]) == "difference":
+            before = _sums(before)
+            after = _sums(after) + before
+            if masks is not None:
+                masks = np.unpackbits(masks, axis=-1, count=before.shape[-1])
+        return PairTensors(
+            images=torch.from_numpy(np.stack([before, after], axis=1)),
+            verb=torch.from_numpy(held["verb"].astype(np.int64)),
+            noun=torch.from_numpy(held["noun"].astype(np.int64)),
+            verbs=tuple(map(str, held["verbs"])),
+            nouns=tuple(map(str, held["nouns"])),
+            crop=str(held["crop"]),  # type: ignore[arg-type]
+            masks=None if masks is None else torch.from_numpy(masks.astype(bool)),
+            factors={n[7:]: values for n, values in held.items() if n.startswith("factor/")},
+            extra={name: held[name] for name in _OPTIONAL if name in held},
+        )
     except (InvalidValueError, ValueError, IndexError) as error:
         raise FileFormatError(explain(f"{path}: {error}")) from error
-
-
-def _decoded(held: Mapping[str, NDArray[Any]]) -> PairTensors:
-    before, after, masks = held["before"], held["after"], held.get("masks")
-    if str(held["coding"]) == "difference":
-        before = _sums(before)
-        after = _sums(after) + before
-        if masks is not None:
-            masks = np.unpackbits(masks, axis=-1, count=before.shape[-1]).astype(bool)
-    return PairTensors(
-        images=torch.from_numpy(np.stack([before, after], axis=1)),
-        verb=torch.from_numpy(held["verb"].astype(np.int64)),
-        noun=torch.from_numpy(held["noun"].astype(np.int64)),
-        verbs=tuple(map(str, held["verbs"])),
-        nouns=tuple(map(str, held["nouns"])),
-        crop=str(held["crop"]),  # type: ignore[arg-type]
-        masks=None if masks is None else torch.from_numpy(masks.astype(bool)),
-        factors={
-            name.removeprefix("factor/"): values
-            for name, values in held.items()
-            if name.startswith("factor/")
-        },
-        extra={name: held[name] for name in _OPTIONAL if name in held},
-    )
 
 
 def _differences(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -265,17 +274,51 @@ def _sums(differences: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return out
 
 
-def _check_labels(name: str, labels: Tensor, names: int, count: int) -> None:
-    if tuple(labels.shape) != (count,):
-        raise InvalidValueError(
-            explain(f"{name} has shape {tuple(labels.shape)}", allowed=f"({count},)")
-        )
-    wrong = (labels < 0) | (labels >= names)
-    if bool(wrong.any()):
-        row = int(wrong.nonzero()[0, 0])
-        raise InvalidValueError(
-            explain(
-                f"{name} of pair {row} is {int(labels[row])}",
-                allowed=f"0 to {names - 1}, places in {name}s",
-            )
-        )
+# ---------------------------------------------------------------------------------- true factors
+
+
+def pair_factors(before: Values, after: Values) -> dict[str, NDArray[np.float64]]:
+    """Returns every factor of the pairs by name, (N, 2) before and after.
+
+    Vectors become columns, such as camera/position/x. Of objects, the one acted on counts: its
+    state (open, on, dirty, broken), position, yaw and class, and its form where that is open.
+
+    Args:
+        before: the world's variables before the action, (N, ...) each.
+        after: the same after it.
+    """
+    out: dict[str, NDArray[np.float64]] = {}
+    for name in before:
+        if name.startswith(("camera/", "light/")):
+            out |= _columns(name, before[name], after[name])
+    if "object/state" not in before:
+        return out
+    slot = np.asarray(after.get("action/object", np.zeros(len(before["object/state"]))))
+    slot = slot.ravel().astype(int)
+    both: list[dict[str, NDArray[np.float64]]] = [{}, {}]
+    for values, found in zip((before, after), both, strict=True):
+        for name in ("state", *_FIELDS):
+            if f"object/{name}" in values:
+                found[name] = np.array(values[f"object/{name}"], dtype=np.float64)
+                for other in np.unique(slot[slot > 0]):
+                    found[name][slot == other] = values[f"object_{other}/{name}"][slot == other]
+    for place, name in enumerate(_PROPERTIES):
+        out[name] = np.stack([values["state"][:, place] for values in both], axis=1)
+    for name in _FIELDS:
+        if name in both[0]:
+            out |= _columns(f"object/{name}", *(values[name] for values in both))
+    return out
+
+
+def factor_kinds(names: Sequence[str]) -> list[Kind]:
+    """Returns what each factor is: a number, an angle or a class."""
+    kinds: dict[str, Kind] = {"yaw": "angle", "class": "categorical"}
+    return [kinds.get(name.rpartition("/")[2], "continuous") for name in names]
+
+
+def _columns(name: str, *moments: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+    values = np.stack(moments, axis=1).astype(np.float64)
+    if values.ndim == 2:
+        return {name: values}
+    letters = _PARTS.get(name.rpartition("/")[2], "".join(map(str, range(values.shape[2]))))
+    return {f"{name}/{letter}": values[..., at] for at, letter in enumerate(letters)}

@@ -5,57 +5,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, check_name, check_number, check_whole, explain
-from interverse.core.rng import check_seed
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.atomic import write_json
+from interverse.core.type_checks import Seed, number, one_of, validated, whole
 from interverse.data.pairs import CollectPairs, Split, SplitConfig, collect_pairs, split_pairs
 from interverse.data.pairs.load import load_pairs as load_folder
-from interverse.models.checkpoint import write_json
-from interverse.models.pairs.analysis import analyse
-from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
+from interverse.models.pairs.config import (
+    RECIPES,
+    EncoderConfig,
+    PairFit,
+    PairModelConfig,
+    Source,
+    recipe,
+)
 from interverse.models.pairs.encoders import build_encoder
 from interverse.models.pairs.fit import Listener, PairRun, fit_pairs
-from interverse.models.pairs.recipes import RECIPES, Source, recipe
-from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
+from interverse.models.pairs.readout import analyse
+from interverse.models.pairs.slots import FILE, SlotTraining, train_slots
 from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
 from interverse.models.pairs.toy import toy_pairs
 from interverse.models.steps import Precision, check_device
 
 _MOST_WEIGHT = 1e6
 _SIZE = 64  # pixels
-_LIMITS = {  # of whole numbers
-    "pairs": 10_000_000,
-    "workers": 10_000,
-    "size": 4096,
-    "epochs": 1_000_000,
-    "batch_size": 1_000_000,
-    "slot_steps": 10**9,
-    "train_size": 10_000_000,
-    "dim": 65_536,
-}
 _CROPS: dict[str, Crop] = {"rooms/single-v1": "single", "rooms/multi-v1": "multi"}
 
 
 @dataclass(frozen=True, kw_only=True)
+@validated
 class TrainPairs:
     """Trains a model to tell the action between two pictures; goes on where it stopped."""
 
-    task: str
+    task: Annotated[str, one_of(_CROPS)]
     """rooms/single-v1 (crops of one object) or rooms/multi-v1 (whole scenes)."""
     out: Path
     """A folder for progress, curves, weights and results."""
     data: Path | None = None
     """Pairs collected before: a folder of `interverse collect`, a folder in the official layout, or
     a .npz; or the word toy, for coloured shapes. Without any, rooms are drawn into OUT."""
-    pairs: int = 2000
+    pairs: Annotated[int, whole(10_000_000)] = 2000
     """How many pairs to draw, where no data are given."""
-    workers: int = 1
+    workers: Annotated[int, whole(10_000)] = 1
     """Processes that draw them."""
-    model: str = "lite0"
+    model: Annotated[str, one_of(RECIPES)] = "lite0"
     """A recipe: lite0, lite0-icm, lite0-sms, lite0-mask (EfficientNet-Lite0, frozen), vanilla, icm,
     sms, oracle-mask, slot-avg, slot-dense, slot-match, resnet-frozen, clip, group-avg, group-dense,
     group-token, group-token-mean, slot-match-mean."""
@@ -66,30 +63,30 @@ class TrainPairs:
     actions."""
     split: Literal["mended", "reference"] = "mended"
     """Splits with the reference's defects mended, or exactly as its code draws them."""
-    train_size: int = 5000
+    train_size: Annotated[int, whole(10_000_000)] = 5000
     """The most pairs to train on."""
-    test_houses: float = 0.0
+    test_houses: Annotated[float, number(most=1.0, below=True)] = 0.0
     """Share of the houses whose pairs are for testing alone; at 0 houses are shared."""
-    size: int | None = None
+    size: Annotated[int | None, whole(4096)] = None
     """Edge of the pictures in pixels: 64 if not given (the paper has 224), in a .npz its own."""
-    epochs: int | None = None
+    epochs: Annotated[int | None, whole(1_000_000)] = None
     """If not the recipe's."""
-    batch_size: int | None = None
+    batch_size: Annotated[int | None, whole(1_000_000)] = None
     """If not the recipe's."""
-    learning_rate: float | None = None
+    learning_rate: Annotated[float | None, number(most=_MOST_WEIGHT)] = None
     """If not the recipe's."""
-    independence: float | None = None
+    independence: Annotated[float | None, number(most=_MOST_WEIGHT)] = None
     """ICM's weight, if not the recipe's."""
-    sparsity: float | None = None
+    sparsity: Annotated[float | None, number(most=_MOST_WEIGHT)] = None
     """SMS's weight, if not the recipe's."""
-    critic_state: float | None = None
+    critic_state: Annotated[float | None, number(most=_MOST_WEIGHT)] = None
     """Weight of a second critic, on the features of each picture; 0 in every recipe."""
     translation: float | None = None
     """Training pictures are cut at random places, by up to this share of their area; for models
     that train their encoder."""
     linear: bool = False
     """Whether the action embedding is one layer on the change of features."""
-    dim: int | None = None
+    dim: Annotated[int | None, whole(65_536)] = None
     """Width of features and action embedding, 64 in every recipe."""
     encoder: Literal["resnet18", "resnet50"] | None = None
     """Another ResNet than the recipe's."""
@@ -97,28 +94,14 @@ class TrainPairs:
     """oracle-mask: weight of what is not the object, if not the recipe's."""
     weights: str | None = None
     """The encoder's: a folder, a hub's name, or a file of slots; random without."""
-    slot_steps: int = 2000
+    slot_steps: Annotated[int, whole(10**9)] = 2000
     """Slots without weights are pretrained for so many steps."""
-    seed: int = 0
+    seed: Seed = 0
     """Of the split and of everything else."""
-    device: str = "cpu"
+    device: Annotated[str, check_device] = "cpu"
     """cpu or cuda."""
     precision: Precision = "float32"
     """float32, tf32 or bf16; the last two are for a GPU."""
-
-    def __post_init__(self) -> None:
-        check_seed(self.seed)
-        check_device(self.device)
-        check_name("task", self.task, _CROPS)
-        check_name("model", self.model, RECIPES)
-        for name, most in _LIMITS.items():
-            if getattr(self, name) is not None:
-                check_whole(getattr(self, name), name, most)
-        check_number(self.test_houses, "test_houses", most=1.0, below=True)
-        for name in ("learning_rate", "independence", "critic_state", "sparsity"):
-            value = getattr(self, name)
-            if value is not None:
-                check_number(value, name, most=_MOST_WEIGHT)
 
     def configs(self) -> tuple[PairModelConfig, PairFit]:
         """Returns the model and how it trains."""
@@ -193,7 +176,18 @@ def load_pairs(config: TrainPairs) -> PairTensors:
     if config.data == Path("toy"):
         return toy_pairs(config.pairs, size=size, seed=config.seed, crop=crop)
     if config.data is not None and config.data.suffix == ".npz":
-        return _fitting(load(config.data), config)
+        pairs = load(config.data)
+        task = next(name for name, one in _CROPS.items() if one == pairs.crop)
+        for asked, held, flag in ((config.task, task, "task"), (config.size, pairs.size, "size")):
+            if asked not in (None, held):
+                raise InvalidValueError(
+                    explain(
+                        f"{flag} is {asked}, but the pictures in {config.data} are of {flag}"
+                        f" {held}",
+                        fix=f"Pass --{flag} {held}, or other data",
+                    )
+                )
+        return pairs
     folder = config.data
     if folder is not None and not folder.is_dir():
         raise InvalidValueError(
@@ -220,20 +214,6 @@ def load_pairs(config: TrainPairs) -> PairTensors:
             )
         )
     return from_dataset(found, size=size, crop=crop)
-
-
-def _fitting(pairs: PairTensors, config: TrainPairs) -> PairTensors:
-    """Returns pairs of a `.npz` file; pictures of another task or size than asked for raise."""
-    task = next(name for name, crop in _CROPS.items() if crop == pairs.crop)
-    for asked, held, flag in ((config.task, task, "task"), (config.size, pairs.size, "size")):
-        if asked not in (None, held):
-            raise InvalidValueError(
-                explain(
-                    f"{flag} is {asked}, but the pictures in {config.data} are of {flag} {held}",
-                    fix=f"Pass --{flag} {held}, or other data",
-                )
-            )
-    return pairs
 
 
 def _pretrained(config: TrainPairs, encoder: EncoderConfig, pairs: PairTensors) -> Path:

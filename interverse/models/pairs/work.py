@@ -7,9 +7,7 @@ import json
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import final
 
 import numpy as np
@@ -19,63 +17,23 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.core.rng import Noise, generator
-from interverse.models.checkpoint import read_tensors, write_tensors
+from interverse.core.files.tensor_files import read_safetensors, write_safetensors
+from interverse.core.rng import Noise
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.encoders import PairEncoder, matched
-from interverse.models.pairs.head import HeadOutput, PairHead, critic
-from interverse.models.pairs.sparsity import change_penalty, feature_blocks, verb_groups
+from interverse.models.pairs.head import (
+    HeadOutput,
+    PairHead,
+    change_penalty,
+    critic,
+    feature_blocks,
+    verb_groups,
+)
 from interverse.models.pairs.tensors import PairTensors
-from interverse.models.steps import adam_tensors, autocast, restore_adam, under
+from interverse.models.steps import adam_tensors, autocast, restore_adam, seeded, under
 
 _MOST = 3  # sets of features in memory
 _held: OrderedDict[str, Tensor] = OrderedDict()
-
-
-def features_key(
-    config: PairModelConfig, data: PairTensors, source: str, *, seed: int | None
-) -> str:
-    """Returns a name for the features: equal for equal pictures and encoders.
-
-    Args:
-        config: the model; of it, only what makes features counts.
-        data: the pairs.
-        source: where the encoder's weights came from, their content, and its precision.
-        seed: what weights or slots are drawn from; None where nothing is drawn.
-    """
-    names = ("encoder", "pairing", "match", "min_mask")
-    made = {name: value for name, value in config.record().items() if name in names}
-    told = json.dumps([made, source, seed], sort_keys=True)
-    digest = hashlib.blake2b(told.encode(), digest_size=12)
-    digest.update(np.ascontiguousarray(data.images.cpu().numpy()).data)
-    if config.pairing == "mask" and data.masks is not None:
-        digest.update(np.ascontiguousarray(data.masks.cpu().numpy()).data)
-    return digest.hexdigest()
-
-
-def kept_features(key: str, compute: Callable[[], Tensor], folder: Path | None) -> Tensor:
-    """Returns features from memory, from a folder, or computed now and kept in both.
-
-    Args:
-        key: their name, of `features_key`.
-        compute: makes them.
-        folder: where files lie; None keeps them in memory alone.
-    """
-    if key not in _held:
-        file = None if folder is None else folder / f"{key}.safetensors"
-        if file is not None and file.exists():
-            _held[key] = read_tensors(file)["features"]
-        else:
-            _held[key] = compute().cpu()
-            if file is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write_tensors(file, {"features": _held[key]})
-    _held.move_to_end(key)
-    while len(_held) > _MOST:
-        _held.popitem(last=False)
-    return torch.as_tensor(_held[key])
-
-
 BETAS = (0.5, 0.999)
 _EVALUATED_AT_ONCE = 256
 _ENCODED_AT_ONCE = {"cpu": 16, "cuda": 256}  # pairs: maps of many do not fit a processor's cache
@@ -112,31 +70,52 @@ class PairWork:
             groups = min(groups, config.width)
         self.blocks = feature_blocks(config.width, groups).to(self.device)
         self.kept: Tensor | None = None
-        trained = list(self.head.parameters())
-        if not config.frozen:
-            trained += list(self.encoder.parameters())
-        self.optimizer = self._adam(trained)
-        self.critic_optimizer = self._adam(list(self.critic.parameters()))
-        self.state_critic_optimizer = None
-        if self.state_critic is not None:
-            self.state_critic_optimizer = self._adam(list(self.state_critic.parameters()))
+        self.optimizer = self._adam(self.head, *([] if config.frozen else [self.encoder]))
+        self.critic_optimizer = self._adam(self.critic)
+        second = self.state_critic
+        self.state_critic_optimizer = None if second is None else self._adam(second)
 
     @property
     def keeps(self) -> bool:
         """Whether features are computed once: nothing that makes them changes."""
         return self.config.frozen and self.config.frozen_norm == "fixed"
 
-    def _adam(self, parameters: list[nn.Parameter]) -> torch.optim.Adam:
-        rate = self.fit.learning_rate
-        return torch.optim.Adam(parameters, lr=rate, betas=BETAS, fused=True)
+    def _adam(self, *parts: nn.Module) -> torch.optim.Adam:
+        parameters = [value for part in parts for value in part.parameters()]
+        return torch.optim.Adam(parameters, lr=self.fit.learning_rate, betas=BETAS, fused=True)
 
     def keep_features(self) -> None:
-        """Takes the features of every pair from where they are kept, computed at first."""
-        if self.keeps and self.kept is None:
-            source = f"{self.encoder.source} {self.begun_with} {self.fit.precision}"
-            drawn = self.encoder.source == "random" or self.config.encoder.name == "slots"
-            key = features_key(self.config, self.data, source, seed=self.seed if drawn else None)
-            self.kept = kept_features(key, self._all_features, self.fit.features).to(self.device)
+        """Takes the features of every pair from memory, else from a folder; computes new ones.
+
+        Their name is equal for equal pictures and encoders: the weights' content counts, wherever
+        they came from, and the seed where weights or slots are drawn from it.
+        """
+        if not self.keeps or self.kept is not None:
+            return
+        names = ("encoder", "pairing", "match", "min_mask")
+        made = {name: value for name, value in self.config.record().items() if name in names}
+        source = f"{self.encoder.source} {self.begun_with} {self.fit.precision}"
+        drawn = self.encoder.source == "random" or self.config.encoder.name == "slots"
+        told = json.dumps([made, source, self.seed if drawn else None], sort_keys=True)
+        digest = hashlib.blake2b(told.encode(), digest_size=12)
+        masks = self.data.masks if self.config.pairing == "mask" else None
+        for part in (self.data.images, masks):
+            if part is not None:
+                digest.update(np.ascontiguousarray(part.cpu().numpy()).data)
+        key = digest.hexdigest()
+        if key not in _held:
+            folder = self.fit.features
+            file = None if folder is None else folder / f"{key}.safetensors"
+            if file is not None and file.exists():
+                _held[key] = read_safetensors(file)["features"]
+            else:
+                _held[key] = self._all_features().cpu()
+                if file is not None:
+                    write_safetensors(file, {"features": _held[key]})
+        _held.move_to_end(key)
+        while len(_held) > _MOST:
+            _held.popitem(last=False)
+        self.kept = _held[key].to(self.device)
 
     def _all_features(self) -> Tensor:
         self.encoder.eval()
@@ -224,32 +203,22 @@ class PairWork:
         parts = [self.head(self.tokens(some)) for some in rows.split(_EVALUATED_AT_ONCE)]
         return HeadOutput(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
-    @torch.no_grad()
     def accuracy(self, rows: Tensor) -> float:
         """Returns the share of pairs whose action is recognised; every pair counts the same."""
-        self.encoder.eval()
-        self.head.eval()
-        right = torch.zeros((), dtype=torch.int64, device=self.device)
-        for some in rows.split(_EVALUATED_AT_ONCE):
-            right += (self.head(self.tokens(some)).logits.argmax(1) == self.data.verb[some]).sum()
-        return int(right) / len(rows)
+        return int((self.outputs(rows).logits.argmax(1) == self.data.verb[rows]).sum()) / len(rows)
 
-    def _parts(self) -> dict[str, nn.Module]:
+    def _networks(self) -> nn.ModuleDict:
+        """Returns the networks whose weights training may change."""
         parts: dict[str, nn.Module] = {"head": self.head, "critic": self.critic}
-        if self.state_critic is not None:
-            parts["state_critic"] = self.state_critic
-        return parts if self.keeps else parts | {"encoder": self.encoder}
+        parts |= {} if self.state_critic is None else {"state_critic": self.state_critic}
+        return nn.ModuleDict(parts if self.keeps else {**parts, "encoder": self.encoder})
 
     def weights(self) -> dict[str, Tensor]:
         """Returns the weights that training may change, by name."""
-        return {
-            f"{part}.{name}": value
-            for part, module in self._parts().items()
-            for name, value in module.state_dict().items()
-        }
+        return self._networks().state_dict()
 
     def state(self) -> dict[str, Tensor]:
-        """Returns weights and both optimisers' state under prefixed names."""
+        """Returns weights and the optimisers' state under prefixed names."""
         out = {f"weights/{name}": value for name, value in self.weights().items()}
         for kind, optimizer in self._optimizers().items():
             out |= adam_tensors(optimizer, kind)
@@ -257,19 +226,17 @@ class PairWork:
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Goes back to a saved state."""
-        held = under(tensors, "weights")
-        for part, module in self._parts().items():
-            start = part + "."
-            own = {k.removeprefix(start): v for k, v in held.items() if k.startswith(start)}
-            module.load_state_dict(own)
+        self._networks().load_state_dict(under(tensors, "weights"))
         for kind, optimizer in self._optimizers().items():
             restore_adam(optimizer, tensors, kind)
 
     def _optimizers(self) -> dict[str, torch.optim.Adam]:
-        out = {"adam": self.optimizer, "critic_adam": self.critic_optimizer}
-        if self.state_critic_optimizer is not None:
-            out["state_critic_adam"] = self.state_critic_optimizer
-        return out
+        known = {
+            "adam": self.optimizer,
+            "critic_adam": self.critic_optimizer,
+            "state_critic_adam": self.state_critic_optimizer,
+        }
+        return {kind: optimizer for kind, optimizer in known.items() if optimizer is not None}
 
 
 def _train(
@@ -326,12 +293,3 @@ def batches(rows: Tensor, size: int) -> list[Tensor]:
     if len(parts) > 1 and len(parts[-1]) == 1:
         parts[-2:] = [torch.cat(parts[-2:])]
     return parts
-
-
-@contextmanager
-def seeded(name: str, seed: int) -> Iterator[None]:
-    """Makes torch's own generator a function of a name and a seed, for as long as it lasts."""
-    with torch.random.fork_rng(devices=[]):
-        number = int(generator(seed=seed, name=name).integers(2**62))
-        torch.default_generator.manual_seed(number)
-        yield

@@ -1,29 +1,33 @@
-"""Bars of score per protocol, with what each protocol varies in a grid beneath."""
+"""Bars: score per protocol, with what each varies in a grid beneath; and what each factor costs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from interverse.reports import palette
 from interverse.reports.plots import style
 from interverse.results.estimates import Unit, estimates
+from interverse.results.tables import space_labels
 from interverse.results.text import Estimate, decimals, is_share, metric_label
 
 if TYPE_CHECKING:
+    from interverse.reports.attribution import Attribution
     from interverse.results.results import Results
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
-
-from interverse.results.tables import space_labels
 
 _MOST_ROWS = 8
 VARIED = "\N{BULLET}"  # varied, in a space we are not told
+_BARS_INCHES, _ROW_INCHES, _COST_INCHES = 2.6, 0.23, 0.34
+_MOST_PRINTED = 26  # bars above which printed values would overlap
+_LINE_LETTERS = 118  # of the small line below the costs
 
 
 @final
@@ -45,7 +49,11 @@ def protocol_grid(results: Results) -> Grid:
     patterns: dict[tuple[str, ...], list[str]] = {}
     for variable, row in cells.items():
         patterns.setdefault(tuple(row.get(p, "") for p in protocols), []).append(variable)
-    rows = [(_label(names), pattern) for pattern, names in patterns.items()]
+    rows = []
+    for pattern, names in patterns.items():
+        first, *others = dict.fromkeys(names)
+        more = f" + {len(others) - 1} more" if len(others) > 1 else ""
+        rows.append((f"{first}, {others[0]}{more}" if others else first, pattern))
     # The rows that tell most protocols apart come first; the paper's grid is short too.
     kept = sorted(rows, key=lambda row: -sum(map(bool, row[1])))[:_MOST_ROWS]
     return Grid(tuple(protocols), tuple(row for row in rows if row in kept))
@@ -66,21 +74,14 @@ def _varied(results: Results, protocol: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for variable in part.variables:
         values = part.values(variable)
-        if _varies(values):
-            found[_plain(variable)] = _space(values, results.about(variable))
+        known = values[~np.isnan(values).any(axis=1)]
+        if len(known) < 2 or not np.ptp(known, axis=0).any():
+            continue
+        spaces = results.about(variable)
+        labels = set(space_labels(known, spaces)) if spaces else set()
+        one = labels.pop() if len(labels) == 1 else "A_B" if labels == {"A", "B"} else ""
+        found[_plain(variable)] = one or VARIED
     return found
-
-
-def _varies(values: Any) -> bool:
-    known = values[~np.isnan(values).any(axis=1)]
-    return len(known) > 1 and bool(np.ptp(known, axis=0).any())
-
-
-def _space(values: Any, spaces: Mapping[str, Any]) -> str:
-    if not spaces:
-        return VARIED
-    labels = set(space_labels(values[~np.isnan(values).any(axis=1)], spaces))
-    return labels.pop() or VARIED if len(labels) == 1 else "A_B" if labels == {"A", "B"} else VARIED
 
 
 def _plain(name: str) -> str:
@@ -90,19 +91,6 @@ def _plain(name: str) -> str:
     ('block cylindrical position', 'goal size')
     """
     return re.sub(r"[_/*]+", " ", re.sub(r"_[\d*]+(?=/|$)", "", name)).strip()
-
-
-def _label(names: list[str]) -> str:
-    unique = list(dict.fromkeys(names))
-    return (
-        unique[0]
-        if len(unique) == 1
-        else f"{unique[0]}, {unique[1]}" + (f" + {len(unique) - 2} more" if len(unique) > 2 else "")
-    )
-
-
-_BARS_INCHES, _ROW_INCHES = 2.6, 0.23
-_MOST_PRINTED = 26  # bars above which printed values would overlap
 
 
 @style.styled
@@ -116,8 +104,7 @@ def bars(
     episodes, unless a unit is given; medians, where a score is infinite, are named.
     """
     last = results.final()
-    parts = [last.select(task=task) for task in last.tasks]
-    parts = [part for part in parts if not np.isnan(part.scores(metric)).all()]
+    parts = style.by_task(last, metric)
     if not parts:
         return style.blank(f"No episode has a score named {metric}")
     grids = [protocol_grid(part) for part in parts]
@@ -125,21 +112,16 @@ def bars(
     figure = style.new_figure(sum(heights) + 0.75 * len(parts) + 0.3)
     panels = figure.subplots(2 * len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, grid, upper, lower in zip(parts, grids, panels[::2], panels[1::2], strict=True):
-        draw_bars(upper, _cells(part, metric, last.experiments, unit), part.protocols, metric)
+        found, task = estimates(part, metric, unit), part.tasks[0]
+        cells = {
+            name: [found.get((name, task, p), Estimate(np.nan)) for p in part.protocols]
+            for name in last.experiments
+        }
+        draw_bars(upper, cells, part.protocols, metric)
         upper.set_title(part.tasks[0])
         _draw_grid(lower, grid)
     style.legend_above(figure, panels[0], len(last.experiments))
     return figure
-
-
-def _cells(
-    results: Results, metric: str, experiments: list[str], unit: Unit | None
-) -> dict[str, list[Estimate]]:
-    found, task = estimates(results, metric, unit), results.tasks[0]
-    return {
-        experiment: [found.get((experiment, task, p), Estimate(np.nan)) for p in results.protocols]
-        for experiment in experiments
-    }
 
 
 def draw_bars(
@@ -226,3 +208,55 @@ def _draw_grid(axes: Axes, grid: Grid) -> None:
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
+
+
+@style.styled
+def costs(found: Attribution) -> Figure:
+    """Returns the costs of factors and of pairs, the costliest on top; free ones in one line."""
+    free = found.free()
+    singles: list[tuple[str, ...]] = [(name,) for name in found.by_cost() if name not in free]
+    pairs = sorted(found.combined, key=lambda pair: -found.cost(*pair).value)
+    parts = [part for part in (singles, pairs) if part]
+    line = textwrap.fill(found.free_words(), _LINE_LETTERS)
+    if not parts:
+        return style.blank(line)
+    heights = [_COST_INCHES * len(part) + 0.3 for part in parts]
+    figure = style.new_figure(sum(heights) + 1.1 + 0.17 * (line.count("\n") + 1))
+    panels = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False, sharex=True)[:, 0]
+    for panel, part in zip(panels, parts, strict=True):
+        names = [" + ".join(map(found.label, names)) for names in part]
+        _draw_costs(panel, names, [found.cost(*names) for names in part])
+    panels[0].set_title(f"{found.task}: what each factor costs")
+    if pairs:
+        alone = [found.interaction(*pair) for pair in pairs]
+        means = [float(np.nanmean(one)) if np.isfinite(one).any() else np.nan for one in alone]
+        panels[-1].plot(
+            means, np.arange(len(pairs)), "s", color=palette.DO, label="beyond the sum", zorder=3
+        )
+        panels[-1].legend(loc="lower right", fontsize=8)
+    told = f"{metric_label(found.metric)}: lost by the same episodes"
+    panels[-1].set_xlabel(f"{told}\n{line}" if line else told)
+    return figure
+
+
+def _draw_costs(axes: Axes, names: list[str], cells: list[Estimate]) -> None:
+    place = np.arange(len(names))
+    values = np.array([cell.value for cell in cells])
+    ends = np.array([[cell.value - cell.low, cell.high - cell.value] for cell in cells]).T
+    whiskers: Any = {"ecolor": palette.INK, "capsize": 2}
+    axes.barh(place, values, 0.6, xerr=ends.clip(0), color=palette.TWIN, **whiskers)
+    for y, cell in zip(place, cells, strict=True):
+        end = np.nanmax([cell.value, cell.high, 0.0])
+        axes.annotate(
+            cell.shown(2).partition(" ")[0],
+            (end, y),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8.5,
+        )
+    axes.margins(x=0.08)
+    axes.axvline(0.0, color=palette.SOFT, linewidth=0.8)
+    axes.set_yticks(place, names)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -60,12 +60,7 @@ def response(
         often = {id(c): len(set(protocol[~np.isnan(c.values)])) for c in components}
         kept = sorted(components, key=lambda c: -often[id(c)])[:_MOST_PANELS]
         components = [c for c in components if any(c is k for k in kept)]
-    columns = min(len(components), _COLUMNS)
-    rows = -(-len(components) // columns)
-    figure = style.new_figure(2.5 * rows + 0.4)
-    panels = figure.subplots(rows, columns, squeeze=False, sharey=True)
-    for axes in panels.flat[len(components) :]:
-        axes.set_visible(False)
+    figure, panels = style.panels(len(components), _COLUMNS, 2.5)
     for component, axes in zip(components, panels.flat, strict=False):
         _draw(axes, last, scores, component)
     for axes in panels[:, 0]:
@@ -84,24 +79,16 @@ def _components(results: Results, variable: str) -> list[_Component]:
     width = values.shape[1]
     units = str(about.get("unit") or "").split(", ")  # "m, rad, m" where components differ
     units = units if len(units) == width else units[:1] * width
-    labels = component_names(variable, width)
-    return [
-        _Component(
-            label=f"{label} ({unit})" if unit else label,
-            values=values[:, i],
-            spaces=_bounds(about, i),
-        )
-        for i, (label, unit) in enumerate(zip(labels, units, strict=True))
-    ]
-
-
-def _bounds(about: dict[str, Any], component: int) -> dict[str, tuple[float, float]]:
-    found = {}
-    for name in ("A", "B"):
-        space = about.get(f"space_{name.lower()}")
-        if space is not None:
-            low, high = (np.ravel(np.asarray(end, dtype=np.float64)) for end in space)
-            found[name] = (float(low[component % len(low)]), float(high[component % len(high)]))
+    found = []
+    for i, (label, unit) in enumerate(zip(component_names(variable, width), units, strict=True)):
+        spaces = {}
+        for name in ("A", "B"):
+            space = about.get(f"space_{name.lower()}")
+            if space is not None:
+                low, high = (np.ravel(np.asarray(end, dtype=np.float64)) for end in space)
+                spaces[name] = (float(low[i % len(low)]), float(high[i % len(high)]))
+        title = f"{label} ({unit})" if unit else label
+        found.append(_Component(label=title, values=values[:, i], spaces=spaces))
     return found
 
 
@@ -142,16 +129,10 @@ def _draw(axes: Axes, results: Results, scores: NDArray[np.float64], component: 
         ]
         middle, mean = [x[b].mean() for b in bins], [float(f.estimate) for f in found]
         ends = np.array([[float(f.low), float(f.high)] for f in found]).T
-        line: Any = {"color": look.color, "linestyle": look.line, "marker": look.marker}
-        axes.plot(middle, mean, markersize=4, linewidth=1.6, label=name, **line)
+        line = look.of_line() | {"markersize": 4, "linewidth": 1.6}
+        axes.plot(middle, mean, label=name, **line)
         axes.vlines(middle, ends[0], ends[1], color=look.color, linewidth=1.1)
-    _shade(axes, component)
-    axes.set_xlabel(component.label)
-
-
-def _shade(axes: Axes, component: _Component) -> None:
-    """Shades the spaces within the drawn range and names them along the top."""
-    limits = axes.get_xlim()
+    limits = axes.get_xlim()  # spaces are shaded in the drawn range and named along the top
     for name, low, high in _stretches(component.spaces):
         left, right = max(low, limits[0]), min(high, limits[1])
         if left < right:
@@ -169,6 +150,7 @@ def _shade(axes: Axes, component: _Component) -> None:
                 color=style.SOFT,
             )
     axes.set_xlim(limits)
+    axes.set_xlabel(component.label)
 
 
 def _stretches(spaces: dict[str, tuple[float, float]]) -> list[tuple[str, float, float]]:

@@ -10,13 +10,17 @@ import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec, final
+from typing import TYPE_CHECKING, Any, ParamSpec, final
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from interverse.reports import palette
+
+if TYPE_CHECKING:
+    from interverse.results.results import Results
 
 Parameters = ParamSpec("Parameters")
 
@@ -67,6 +71,11 @@ class Look:
     line: str
     hatch: str
 
+    def of_line(self, *, marker: bool = True) -> dict[str, Any]:
+        """Returns what `Axes.plot` takes for a line."""
+        told = {"color": self.color, "linestyle": self.line, "linewidth": 1.8}
+        return told | ({"marker": self.marker} if marker else {})
+
 
 def look(index: int) -> Look:
     """Returns the look of the index-th experiment."""
@@ -95,6 +104,23 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def panels(count: int, columns: int, inches: float) -> tuple[Figure, Any]:
+    """Returns a figure and (row, column) axes for so many panels, each row of a height."""
+    columns = min(count, columns)
+    rows = -(-count // columns)
+    figure = new_figure(inches * rows + 0.4)
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    for unused in axes.flat[count:]:
+        unused.set_visible(False)
+    return figure, axes
+
+
+def by_task(results: Results, metric: str) -> list[Results]:
+    """Returns the results of each task that has a score."""
+    parts = [results.select(task=task) for task in results.tasks]
+    return [part for part in parts if not np.isnan(part.scores(metric)).all()]
+
+
 def blank(message: str) -> Figure:
     """Returns a figure that says why there is nothing to draw."""
     figure = new_figure(1.6)
@@ -116,9 +142,5 @@ def legend_above(figure: Figure, axes: Axes | Iterable[Axes], count: int) -> Non
     known = {label: handle for part in parts for handle, label in zip(*part, strict=True)}
     labels, handles = list(known), list(known.values())
     if count > 1 and handles:
-        by_hand = figure.get_layout_engine() is None
-        columns = min(count, 4)
-        if by_hand:
-            figure.legend(handles, labels, loc="upper left", ncols=columns)
-        else:
-            figure.legend(handles, labels, loc="outside upper left", ncols=columns)
+        place: Any = "outside " * (figure.get_layout_engine() is not None) + "upper left"
+        figure.legend(handles, labels, loc=place, ncols=min(count, 4))

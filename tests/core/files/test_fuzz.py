@@ -19,7 +19,7 @@ from interverse.core.files.yaml_text import read_yaml
 from interverse.data.dataset import open_dataset
 from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.generate import Collect, collect
-from interverse.data.pairs.header import PairHeader
+from interverse.data.pairs.shards import PairHeader
 from interverse.envs import Snapshot
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.record import read_index

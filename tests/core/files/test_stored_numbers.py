@@ -14,8 +14,8 @@ from interverse.data import load_dataset
 from interverse.data.dataset import open_dataset
 from interverse.data.generate import Collect, collect
 from interverse.data.pairs import shards
-from interverse.data.pairs.header import PairHeader
-from interverse.data.schema import arrays_hash
+from interverse.data.pairs.shards import PairHeader
+from interverse.data.store import arrays_hash
 from tests.core.files.test_fuzz import _pairs_index
 
 

@@ -81,22 +81,22 @@ def test_a_missing_frame(files):
     assert load_epic(*files, EpicFilter(present_only=True)).verbs == ("close", "open")
 
 
-def test_a_wrong_column(files):
-    (files[0] / "EPIC_100_train.csv").write_text(HEADER.replace("stop_frame", "end") + "\n")
-    with pytest.raises(FileFormatError, match=r"train\.csv row 1 has no column 'stop_frame'"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ([HEADER.replace("stop_frame", "end")], r"train\.csv row 1 has no column 'stop_frame'"),
+        (
+            [HEADER, TRAIN[0].replace(",open,3,", ",open,99,")],
+            r"train\.csv row 2: verb_class is 99",
+        ),
+    ],
+)
+def test_a_wrong_column_and_an_unknown_class(files, text, said):
+    (files[0] / "EPIC_100_train.csv").write_text("\n".join(text) + "\n")
+    with pytest.raises(FileFormatError, match=said):
         load_epic(*files)
-
-
-def test_an_unknown_class(files):
-    bad = TRAIN[0].replace(",open,3,", ",open,99,")
-    (files[0] / "EPIC_100_train.csv").write_text("\n".join([HEADER, bad]) + "\n")
-    with pytest.raises(FileFormatError, match=r"train\.csv row 2: verb_class is 99"):
-        load_epic(*files)
-
-
-def test_no_annotations(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"EPIC_100_verb_classes\.csv"):
-        load_epic(tmp_path, tmp_path)
+        load_epic(files[1], files[1])
 
 
 def test_a_single_crop_needs_boxes(files):

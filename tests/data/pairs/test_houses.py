@@ -10,7 +10,7 @@ import pytest
 from interverse.cli.flags import parse_pairs
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.data.pairs import CollectPairs, Labels, SplitConfig, collect_pairs, open_pairs
-from interverse.data.pairs.presets import PRESETS, PairPreset, collect_preset, preset_cost
+from interverse.data.pairs.load import PRESETS, PairPreset, collect_preset, preset_cost
 from interverse.data.pairs.splits import split_pairs
 from interverse.models.pairs.tensors import from_dataset
 

@@ -84,14 +84,8 @@ def test_systematic_holds_out_the_middle_of_the_order():
     assert split.held == ((0,), (4,))
     assert split.ood.tolist() == list(range(11, 18))
     assert split.id.tolist() == [*range(11), *range(18, 23)]
-
-
-def test_equal_counts_are_ordered_by_first_appearance():
-    # C = 5: k = 2, ranks 1 and 2.
+    # Equal counts are ordered by first appearance. C = 5: k = 2, ranks 1 and 2.
     assert systematic(np.array([9, 4, 7, 1, 3])).held == ((4,), (7,))
-
-
-def test_24_classes_hold_out_ranks_8_to_15():
     classes = np.repeat(np.arange(24), np.arange(24, 0, -1))
     assert systematic(classes).held == tuple((rank,) for rank in range(8, 16))
 
@@ -275,22 +269,21 @@ def test_an_empty_ood_split_names_the_data_set():
         split_pairs(rows, SplitConfig(shift="comp"), 1, "my/folder")
 
 
-def test_no_rows_at_all():
-    empty = np.zeros(0, dtype=np.int64)
-    with pytest.raises(InvalidValueError, match="leaves no in-distribution rows of 0"):
-        split_pairs(Labels(verb=empty, noun=empty, verbs=VERBS), SplitConfig(shift="random"))
+NONE = np.zeros(0, dtype=np.int64)
+MIDDLE = {"box": np.array([[60, 60, 160, 160]] * 30), "width": 224, "height": 224}
 
 
-def test_location_needs_boxes_on_both_sides():
-    middle = np.array([[60, 60, 160, 160]] * 30)
-    given = labels([(0, 0)] * 30, box=middle, width=224, height=224)
-    with pytest.raises(InvalidValueError, match=r"0 lie in a right quarter.*rooms/multi-v1"):
-        split_pairs(given, SplitConfig(shift="loca"))
-
-
-def test_location_needs_boxes():
-    with pytest.raises(InvalidValueError, match="'loca' needs boxes"):
-        split_pairs(labels([(0, 0)] * 30), SplitConfig(shift="loca"))
+@pytest.mark.parametrize(
+    ("given", "shift", "said"),
+    [
+        (Labels(verb=NONE, noun=NONE, verbs=VERBS), "random", "no in-distribution rows of 0"),
+        (labels([(0, 0)] * 30, **MIDDLE), "loca", r"0 lie in a right quarter.*rooms/multi-v1"),
+        (labels([(0, 0)] * 30), "loca", "'loca' needs boxes"),
+    ],
+)
+def test_rows_that_a_shift_cannot_part_are_refused(given, shift, said):
+    with pytest.raises(InvalidValueError, match=said):
+        split_pairs(given, SplitConfig(shift=shift))
 
 
 def test_names_and_sizes_are_checked():

@@ -146,18 +146,11 @@ def test_states_alternate_for_the_world_is_not_reset_within_a_round():
         assert found == (cycle[noun] * len(found))[: len(found)]
 
 
-def test_a_changed_pixel_outside_rejects_from_twenty_on():
+def test_pairs_are_rejected():
     assert len(play(Stub(leak=19, positions=5))) == 25
-    stub = Stub(leak=20, positions=5)
-    assert not play(stub)
-
-
-def test_an_object_that_loses_its_mask_is_no_pair():
-    assert not play(Stub(gone=True, positions=5))
-
-
-def test_no_reachable_positions():
-    assert not play(Stub(positions=0))
+    assert not play(Stub(leak=20, positions=5)), "a pixel too many changed outside"
+    assert not play(Stub(gone=True, positions=5)), "an object lost its mask"
+    assert not play(Stub(positions=0)), "there is nowhere to stand"
 
 
 def test_candidates_by_size_border_and_kind():
@@ -184,29 +177,17 @@ def test_candidates_by_size_border_and_kind():
     assert found == ["B|1", "D|1", "E|1"]
 
 
-def test_one_object_in_view_is_not_enough():
-    stub = Stub()
-    original = stub.reset
-
-    def reset() -> None:
-        original()
-        stub.objects.pop()
-
-    stub.reset = reset
-    assert not play(stub)
+BROKEN = [thing(name, "breakable", isBroken=True) for name in ("Fridge|1", "Mug|2")]
 
 
-def test_what_is_broken_stays_so():
-    stub = Stub(positions=4)
-    original = stub.reset
+@pytest.mark.parametrize("objects", [[thing("Fridge|1", "openable")], BROKEN])
+def test_one_object_in_view_is_not_enough_and_what_is_broken_stays_so(objects):
+    class Other(Stub):
+        def reset(self) -> None:
+            super().reset()
+            self.objects = [dict(one) for one in objects]
 
-    def reset() -> None:
-        original()
-        stub.objects[:] = [
-            thing(name, "breakable", isBroken=True) for name in ("Fridge|1", "Mug|2")
-        ]
-
-    stub.reset = reset
+    stub = Other(positions=4)
     assert not play(stub)
     assert not {call["action"] for call in stub.calls} & {"BreakObject", *CALLS}
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from interverse.models.pairs.baselines import changed_crop, constant_answer, object_only
 from interverse.models.pairs.tensors import from_arrays
+from interverse.models.pairs.yardsticks import changed_crop, constant_answer, object_only
 
 
 def small():

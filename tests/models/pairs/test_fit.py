@@ -10,20 +10,20 @@ import pytest
 import torch
 
 from interverse.core.errors import InvalidValueError
-from interverse.models.checkpoint import write_tensors
-from interverse.models.pairs.analysis import (
+from interverse.core.files.tensor_files import write_safetensors
+from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
+from interverse.models.pairs.fit import fit_pairs
+from interverse.models.pairs.readout import (
     change_samples,
     change_table,
+    citris_r2,
     factor_scores,
     feature_scores,
     object_predictability,
     picture_groups,
 )
-from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
-from interverse.models.pairs.fit import fit_pairs
-from interverse.models.pairs.readout import citris_r2
-from interverse.models.pairs.selection import RULES, select
 from interverse.models.pairs.work import PairWork, cut
+from interverse.models.pairs.yardsticks import RULES, select
 
 TINY = EncoderConfig(scale="tiny")
 VANILLA = PairModelConfig(encoder=TINY)
@@ -189,7 +189,7 @@ def slots_file(path, pairs, seed):
     """Writes an encoder with random slots of a seed."""
     config = PairModelConfig(encoder=EncoderConfig(name="slots", scale="tiny"), frozen=True)
     network = PairWork(config, pairs, FAST, seed).encoder.network
-    write_tensors(path, {f"encoder.{k}": v for k, v in network.state_dict().items()})
+    write_safetensors(path, {f"encoder.{k}": v for k, v in network.state_dict().items()})
     return replace(config, encoder=replace(config.encoder, weights=str(path)))
 
 
@@ -199,7 +199,7 @@ def test_other_weights_at_the_same_path_are_another_encoder(tmp_path, pairs, spl
     first = fit_pairs(config, pairs, split, fit=fit, seed=3)
     assert fit_pairs(config, pairs, split, fit=fit, seed=3).history == first.history
     slots_file(tmp_path / "slots.safetensors", pairs, seed=2)
-    with pytest.raises(InvalidValueError, match="progress of another run: encoder"):
+    with pytest.raises(InvalidValueError, match="another run: encoder"):
         fit_pairs(config, pairs, split, fit=fit, seed=3)
     changed = fit_pairs(config, pairs, split, fit=replace(fit, out=None), seed=3)
     assert not torch.equal(changed.work.kept, first.work.kept)
@@ -212,7 +212,7 @@ def test_other_weights_at_the_same_path_are_another_encoder(tmp_path, pairs, spl
 def test_weights_nobody_wants_are_dropped(tmp_path, pairs, split):
     fit = replace(FAST, epochs=1, out=tmp_path, keep_weights=False)
     fit_pairs(VANILLA, pairs, split, fit=fit)
-    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+    assert {path.name for path in tmp_path.glob("*.*")} == {".lock", "run.json", "train.json"}
 
 
 def test_kept_features_are_those_computed_each_time(pairs, split):
@@ -321,7 +321,7 @@ def test_pictures_of_a_house_are_not_parted(pairs):
 def test_factor_scores_keep_houses_together(trained, monkeypatch):
     seen = {}
     monkeypatch.setattr(
-        "interverse.models.pairs.analysis.feature_scores",
+        "interverse.models.pairs.readout.feature_scores",
         lambda *given: seen.update(groups=given[4]) or {"names": []},
     )
     run = trained["vanilla"]

@@ -9,23 +9,22 @@ import pytest
 import torch
 
 from interverse.core.errors import FileFormatError
-from interverse.models.pairs import lite0, train, work
-from interverse.models.pairs.config import EncoderConfig
+from interverse.models.pairs import encoders, train, work
+from interverse.models.pairs.config import EncoderConfig, recipe
 from interverse.models.pairs.fit import fit_pairs
-from interverse.models.pairs.recipes import recipe
 from interverse.models.pairs.toy import toy_pairs
 from interverse.models.pairs.work import PairWork
 
-pytest.importorskip(lite0.PACKAGE)
+pytest.importorskip(encoders.PACKAGE)
 
 
 @pytest.mark.parametrize("size", [96, 128])
 def test_the_network_is_the_published_one(size):
     theirs = pytest.importorskip("efficientnet_lite_pytorch")
     their_model = theirs.EfficientNet.from_pretrained(
-        "efficientnet-lite0", weights_path=str(lite0.weights_file()), image_size=size
+        "efficientnet-lite0", weights_path=str(encoders.weights_file()), image_size=size
     ).eval()
-    own = lite0.Lite0Tokens(EncoderConfig(name="lite0")).eval()
+    own = encoders.Lite0Tokens(EncoderConfig(name="lite0")).eval()
     pictures = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         known = their_model.extract_features((pictures - own.mean) * own.scale)
@@ -60,14 +59,14 @@ def test_other_files_are_refused(tmp_path):
     file = tmp_path / "other.pth"
     torch.save({"a": torch.zeros(1)}, file)
     with pytest.raises(FileFormatError, match="EfficientNet-Lite0"):
-        lite0.Lite0Tokens(EncoderConfig(name="lite0", weights=str(file)))
+        encoders.Lite0Tokens(EncoderConfig(name="lite0", weights=str(file)))
 
 
 def test_features_are_computed_once_for_all_seeds(tmp_path, pairs, split, monkeypatch):
     found = recipe("lite0")
     fit = replace(found.fit, epochs=1, features=tmp_path)
     first = fit_pairs(found.model, pairs, split, fit=fit, seed=1)
-    assert first.weights == lite0.SOURCE
+    assert first.weights == encoders.SOURCE
     assert len(list(tmp_path.glob("*.safetensors"))) == 1
     work._held.clear()  # the file alone is left
 
@@ -82,7 +81,7 @@ def test_features_are_computed_once_for_all_seeds(tmp_path, pairs, split, monkey
 
 
 def test_the_shipped_encoder_tells_rooms_apart_without_the_package():
-    own = lite0.Lite0Tokens(EncoderConfig(name="rooms")).eval()
+    own = encoders.Lite0Tokens(EncoderConfig(name="rooms")).eval()
     pictures = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         tokens = own(pictures)

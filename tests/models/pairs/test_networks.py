@@ -10,11 +10,15 @@ import torch
 from torch.nn import functional
 
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
-from interverse.models.pairs.config import EncoderConfig, PairModelConfig
+from interverse.models.pairs.config import RECIPES, EncoderConfig, PairModelConfig, recipe
 from interverse.models.pairs.encoders import PairEncoder, mask_weights, matched
-from interverse.models.pairs.head import PairHead, critic
-from interverse.models.pairs.recipes import RECIPES, recipe
-from interverse.models.pairs.sparsity import change_penalty, feature_blocks, verb_groups
+from interverse.models.pairs.head import (
+    PairHead,
+    change_penalty,
+    critic,
+    feature_blocks,
+    verb_groups,
+)
 from interverse.models.pairs.toy import VERBS
 
 

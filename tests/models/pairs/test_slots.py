@@ -9,9 +9,14 @@ import torch
 
 from interverse.core.errors import InvalidValueError
 from interverse.models.pairs.config import EncoderConfig, PairModelConfig
-from interverse.models.pairs.encoders import PairEncoder, slot_noise
-from interverse.models.pairs.slot_training import FILE, SlotTraining, train_slots
-from interverse.models.pairs.slots import SlotAttention, SlotAutoencoder
+from interverse.models.pairs.encoders import PairEncoder
+from interverse.models.pairs.slots import (
+    FILE,
+    SlotAttention,
+    SlotAutoencoder,
+    SlotTraining,
+    train_slots,
+)
 
 TINY = EncoderConfig(name="slots", scale="tiny", resolution=32, slots=3, iterations=2)
 
@@ -57,10 +62,10 @@ def test_only_the_last_iteration_is_differentiated_when_implicit(implicit):
 def test_noise_is_a_function_of_row_and_seed():
     network = SlotAutoencoder(TINY).encoder
     rows = torch.tensor([4, 9, 2])
-    found = slot_noise(network, rows, 1)
-    assert torch.equal(slot_noise(network, rows[1:2], 1)[0], found[1])
-    assert not torch.equal(slot_noise(network, rows, 2), found)
-    assert abs(float(slot_noise(network, torch.arange(400), 0).std()) - 1) < 0.02
+    found = network.noise(rows, 1)
+    assert torch.equal(network.noise(rows[1:2], 1)[0], found[1])
+    assert not torch.equal(network.noise(rows, 2), found)
+    assert abs(float(network.noise(torch.arange(400), 0).std()) - 1) < 0.02
 
 
 def test_pretraining_lowers_the_loss_and_its_weights_are_used(tmp_path, pairs):

@@ -9,7 +9,7 @@ import interverse as iv
 from interverse.art.rooms.forms import FORM, formed, own_form
 from interverse.art.rooms.objects import CLASSES
 from interverse.core.errors import InterventionError
-from interverse.models.pairs.factors import pair_factors
+from interverse.models.pairs.tensors import pair_factors
 from interverse.worlds.rooms.room import item_of
 from tests.worlds.rooms.test_rebuild import check_pairs, pairs_of
 

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
-from interverse.data.hub import DATA_FILE, export_parquet
-from interverse.data.worldmodel import export_worldmodel
+from interverse.data.exports import DATA_FILE, export_parquet, export_worldmodel
 from interverse.envs import make, make_vec
 from interverse.rollouts.episode import Episode
 from interverse.rollouts.recorder import EpisodeFolder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -28,6 +28,9 @@ Trace = Sequence[Mapping[str, NDArray[Any]]]
 _COLORS = ("#1c7ed6", "#e8590c", "#2f9e44", "#ae3ec9")
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 400.0, 150.0, 46.0, 18.0, 8.0
 _MOST_CURVES = len(_COLORS)  # numbers of a variable that are drawn
+_MOST = 12  # names in a sentence
+_MOST_WHOLE = 40  # variables of a graph; of more, their objects are drawn
+_SCORE = "fractional_success"  # drawn first where there is one
 
 
 def curve_svg(name: str, fact: Trace, ghost: Trace, *, at: int) -> str:
@@ -58,7 +61,17 @@ def curve_svg(name: str, fact: Trace, ghost: Trace, *, at: int) -> str:
         pairs = zip(x, np.nan_to_num(y), strict=True)
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in pairs)
 
-    parts = [_axes(low, high, last, at)]
+    bottom, here = _HEIGHT - _BOTTOM, _LEFT + (_WIDTH - _LEFT - 4.0) * at / last
+    ends = [f"{end:.3g}" if abs(end) < 1000.0 else f"{end:.0f}" for end in (low, high)]
+    parts = [
+        f'<path d="M{_LEFT} {_TOP} V{bottom} H{_WIDTH - 4}" fill="none" stroke="#adb5bd"/>'
+        f'<path d="M{here:.1f} {_TOP} V{bottom}" stroke="#dee2e6"/>'
+        '<g fill="#868e96">'
+        f'<text x="{_LEFT - 4}" y="{_TOP + 8}" text-anchor="end">{ends[1]}</text>'
+        f'<text x="{_LEFT - 4}" y="{bottom}" text-anchor="end">{ends[0]}</text>'
+        f'<text x="{_LEFT}" y="{_HEIGHT - 4}">0</text>'
+        f'<text x="{_WIDTH - 4}" y="{_HEIGHT - 4}" text-anchor="end">step {last}</text></g>'
+    ]
     alone = solid.shape[1] == 1  # the colours of fact and twin; else one a number, twins dashed
     for data, kind, style in ((solid, "fact", ""), (dashed, "ghost", ' stroke-dasharray="5 3"')):
         one = palette.FACT if kind == "fact" else palette.TWIN
@@ -83,26 +96,6 @@ def _numbers(name: str, trace: Trace) -> NDArray[np.float64]:
     return np.array([np.ravel(values[name])[:_MOST_CURVES] for values in trace], dtype=np.float64)
 
 
-def _axes(low: float, high: float, last: int, at: int) -> str:
-    bottom, x = _HEIGHT - _BOTTOM, _LEFT + (_WIDTH - _LEFT - 4.0) * at / last
-    return (
-        f'<path d="M{_LEFT} {_TOP} V{bottom} H{_WIDTH - 4}" fill="none" stroke="#adb5bd"/>'
-        f'<path d="M{x:.1f} {_TOP} V{bottom}" stroke="#dee2e6"/>'
-        '<g fill="#868e96">'
-        f'<text x="{_LEFT - 4}" y="{_TOP + 8}" text-anchor="end">{_short(high)}</text>'
-        f'<text x="{_LEFT - 4}" y="{bottom}" text-anchor="end">{_short(low)}</text>'
-        f'<text x="{_LEFT}" y="{_HEIGHT - 4}">0</text>'
-        f'<text x="{_WIDTH - 4}" y="{_HEIGHT - 4}" text-anchor="end">step {last}</text></g>'
-    )
-
-
-def _short(number: float) -> str:
-    return f"{number:.3g}" if abs(number) < 1000.0 else f"{number:.0f}"
-
-
-_MOST = 12
-
-
 def causes_text(graph: CausalGraph, variable: Variable) -> str:
     """Returns Markdown: causes and effects of a variable in this step and in the next.
 
@@ -121,22 +114,12 @@ def causes_text(graph: CausalGraph, variable: Variable) -> str:
     )
     head = f"`{name}` ({variable.kind}{', ' + variable.unit if variable.unit else ''})"
     text = f"{head}: {variable.doc}" if variable.doc else head
-    return "\n".join([text, "", *(f"- **{label}**: {_names(names)}" for label, names in rows)])
-
-
-def _names(names: Iterable[str]) -> str:
-    found = sorted(names)
-    more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
-    return (", ".join(found[:_MOST]) or "nothing") + more
-
-
-_MOST_WHOLE = 40  # variables of a graph; of more, their objects are drawn
-_SCORE = "fractional_success"
-
-
-def _first(names: Sequence[str]) -> str:
-    """Returns the variable whose curve is drawn first: the score, where it is one."""
-    return _SCORE if _SCORE in names else names[0]
+    lines = [text, ""]
+    for label, names in rows:
+        found = sorted(names)
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        lines.append(f"- **{label}**: {', '.join(found[:_MOST]) or 'nothing'}{more}")
+    return "\n".join(lines)
 
 
 @final
@@ -150,7 +133,10 @@ class CausePanel:
         self._drawn: GraphMarks | None = None
         gui, names = desk.gui, list(self._session.env.variables)
         self.chosen = gui.add_dropdown(
-            "Variable", names, initial_value=_first(names), hint="Drawn as a graph and a curve"
+            "Variable",
+            names,
+            initial_value=_SCORE if _SCORE in names else names[0],
+            hint="Drawn as a graph and a curve",
         )
         self._whole = gui.add_checkbox("Whole graph", initial_value=True)
         self._legend, self._graph = gui.add_html(""), gui.add_html("")
@@ -181,7 +167,13 @@ class CausePanel:
             differing: the variables that differ in it now.
             at: the step that is looked at.
         """
-        self._light_up()
+        events = self._session.history.events
+        last = events[-1] if events else None
+        if last is not self._last:
+            self._last, self._lights = last, {}
+            if last is not None:
+                self._lights = lights_of(self._session.env.graph, last.values, last.changed)
+                self.chosen.value = next(iter(last.values))
         name, env = self.chosen.value, self._session.env
         marks = GraphMarks(chosen=name, lights=dict(self._lights), differing=differing)
         if marks != self._drawn:
@@ -195,13 +187,3 @@ class CausePanel:
         self._title.content = f'<div style="{PAD}"><b>{name}</b> in fact{also}</div>'
         svg = curve_svg(name, self._session.history.trace, ghost, at=at)
         self._curve.content = f'<div style="{PAD}">{svg}</div>'
-
-    def _light_up(self) -> None:
-        events = self._session.history.events
-        last = events[-1] if events else None
-        if last is not self._last:
-            self._last = last
-            self._lights = {}
-            if last is not None:
-                self._lights = lights_of(self._session.env.graph, last.values, last.changed)
-                self.chosen.value = next(iter(last.values))
