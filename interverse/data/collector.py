@@ -100,7 +100,7 @@ def plain_options(value: Any) -> Any:
 
     def refuse(value: Any) -> Any:
         told = f"option of type {type(value).__name__}"
-        raise InvalidValueError(explain(told, allowed="numbers, text, lists, None"))
+        raise InvalidValueError(told, allowed="numbers, text, lists, None")
 
     return plain(value, refuse)
 
@@ -118,27 +118,21 @@ def read_collection(folder: Path, kind: str) -> tuple[dict[str, Any], tuple[Shar
     held = read_json_object(path)
     if (held.get("format"), held.get("kind")) != (FORMAT, kind):
         raise FileFormatError(
-            explain(
-                f"{path} has format {held.get('format')!r} and kind {held.get('kind')!r}",
-                allowed=f"{FORMAT}, {kind}",
-            )
+            f"{path} has format {held.get('format')!r} and kind {held.get('kind')!r}",
+            allowed=f"{FORMAT}, {kind}",
         )
     manifest = folder / MANIFEST
     if not manifest.is_file() or held.pop(_HASH, None) != file_hash(manifest):
         raise FileFormatError(
-            explain(
-                f"{folder} is half-made, or its {MANIFEST} was changed",
-                fix="Start the same `interverse collect` again: what is finished is kept",
-            )
+            f"{folder} is half-made, or its {MANIFEST} was changed",
+            fix="Start the same `interverse collect` again: what is finished is kept",
         )
     shards = tuple(_manifest(folder))
     for shard in shards:
         if not shard.has_size(folder):
             raise FileFormatError(
-                explain(
-                    f"{folder / shard.file} is missing or truncated",
-                    fix="Start the same `interverse collect` again: it is made anew",
-                )
+                f"{folder / shard.file} is missing or truncated",
+                fix="Start the same `interverse collect` again: it is made anew",
             )
     return held, shards
 
@@ -147,7 +141,7 @@ def read_collection(folder: Path, kind: str) -> tuple[dict[str, Any], tuple[Shar
 def locked(path: Path) -> Iterator[None]:
     """Holds the right to write a file or folder; the system takes it back from a killed process."""
     if not path.name:
-        raise InvalidValueError(explain(f"out is {path}", allowed="a name"))
+        raise InvalidValueError(f"out is {path}", allowed="a name")
     check_path(path)
     with storage(path):
         make_folder(path.parent)
@@ -330,7 +324,7 @@ def _held(folder: Path, header: Mapping[str, Any], grows: str) -> dict[str, Any]
         other = next((path.name for path in folder.glob("*_*.h5")), None)
         if other is not None:  # such as recorded episodes, which would be taken for part of these
             what = f"{folder} holds {other}, which `interverse collect` did not write"
-            raise InvalidValueError(explain(what, fix="Choose another folder"))
+            raise InvalidValueError(what, fix="Choose another folder")
         return {}
     held = read_json_object(folder / HEADER)
     names = {name for name in header if name not in ("version", grows)}
@@ -342,10 +336,8 @@ def _held(folder: Path, header: Mapping[str, Any], grows: str) -> dict[str, Any]
         told = {n: v for n, v in held.items() if n in differing and n not in ("format", "code")}
         there = f" (there: {plain(told)})" if told else ""
         raise InvalidValueError(
-            explain(
-                f"{folder} holds another data set; it differs in {', '.join(differing)}{there}",
-                fix="Choose another folder, or replace it with overwrite=True (--overwrite)",
-            )
+            f"{folder} holds another data set; it differs in {', '.join(differing)}{there}",
+            fix="Choose another folder, or replace it with overwrite=True (--overwrite)",
         )
     return held
 

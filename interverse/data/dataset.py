@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain
-from interverse.data.store import GridScene, Header, read_dataset, read_pixels, variable_at
+from interverse.data.store import (
+    GridScene,
+    Header,
+    chosen,
+    read_dataset,
+    read_pixels,
+    variable_at,
+)
 from interverse.scm.graph import CausalGraph
 from interverse.sim.raster import SIZE
 
@@ -71,10 +78,7 @@ class Dataset:
 
     def images(self, episodes: Episodes = None) -> NDArray[np.uint8]:
         """Returns the frames of some episodes, (e, T + 1, 50, 50, 3)."""
-        chosen = self._choose(episodes)
-        if self.header.images or self.scene is None:
-            return read_pixels(self.path, "images", chosen)
-        return _draw(self.scene, chosen)
+        return self._pictures("images", self.scene, episodes)
 
     def target_images(self, episodes: Episodes = None) -> NDArray[np.uint8]:
         """Returns the target pictures of some episodes, (e, 50, 50, 3)."""
@@ -82,53 +86,48 @@ class Dataset:
             raise InvalidValueError(
                 explain(f"{self.header.id} {dict(self.header.options)} has no target")
             )
-        chosen = self._choose(episodes)
-        if self.header.images or self.target is None:
-            return read_pixels(self.path, "target_images", chosen)
-        return _draw(self.target, chosen)
+        return self._pictures("target_images", self.target, episodes)
+
+    def _pictures(self, kind: str, scene: GridScene | None, episodes: Episodes) -> Any:
+        """Returns stored pictures, or draws some thousand at a time: little else is held."""
+        rows = chosen(episodes, len(self), "episodes")
+        if self.header.images or scene is None:
+            return read_pixels(self.path, kind, rows)
+        lead = scene.shapes.shape[1:-1]
+        out = np.empty((len(rows), *lead, SIZE, SIZE, 3), dtype=np.uint8)
+        at_once = max(1, _FRAMES_AT_ONCE // math.prod(lead))
+        for start in range(0, len(rows), at_once):
+            some = slice(start, start + at_once)
+            out[some] = _rows(scene, rows[some]).draw()
+        return out
 
     def transitions(self, episodes: Episodes = None) -> Transitions:
         """Returns frames and actions of some episodes."""
-        return Transitions(self.images(episodes), self.actions[self._choose(episodes)])
+        rows = chosen(episodes, len(self), "episodes")
+        return Transitions(self.images(rows), self.actions[rows])
 
     def scene_arrays(self) -> dict[str, NDArray[np.uint8]]:
         """Returns what `draw_frames` takes, (E, T + 1, ...) each, for drawing on a device."""
         if self.scene is None:
             raise InvalidValueError(
-                explain(
-                    f"{self.path} holds pixels, not the scenes behind them",
-                    fix="Use images() instead",
-                )
+                f"{self.path} holds pixels, not the scenes behind them",
+                fix="Use images() instead",
             )
         return self.scene._asdict()
 
     def take(self, episodes: Episodes) -> Dataset:
         """Returns the data set of some of the episodes; its pictures are drawn, not read."""
-        chosen = self._choose(episodes)
+        rows = chosen(episodes, len(self), "episodes")
         self.scene_arrays()  # raises where there is nothing to draw from
+        by_row = ("actions", "rewards", "states", "seeds", "episodes")
         return replace(
             self,
-            header=replace(self.header, episodes=len(chosen), images=False),
-            scene=None if self.scene is None else _rows(self.scene, chosen),
-            target=None if self.target is None else _rows(self.target, chosen),
-            values={name: array[chosen] for name, array in self.values.items()},
-            **{
-                name: getattr(self, name)[chosen]
-                for name in ("actions", "rewards", "states", "seeds", "episodes")
-            },
+            header=replace(self.header, episodes=len(rows), images=False),
+            scene=None if self.scene is None else _rows(self.scene, rows),
+            target=None if self.target is None else _rows(self.target, rows),
+            values={name: array[rows] for name, array in self.values.items()},
+            **{name: getattr(self, name)[rows] for name in by_row},
         )
-
-    def _choose(self, episodes: Episodes) -> NDArray[np.int64]:
-        everyone = np.arange(len(self))
-        try:
-            return everyone if episodes is None else np.atleast_1d(everyone[episodes])
-        except (IndexError, TypeError) as error:
-            raise InvalidValueError(
-                explain(
-                    f"episodes is {episodes!r}",
-                    allowed=f"a slice, a mask or indices below {len(self)}",
-                )
-            ) from error
 
 
 def draw_frames(rows: Mapping[str, Array]) -> Array:
@@ -159,16 +158,5 @@ def _scene(arrays: Mapping[str, NDArray[Any]], group: str) -> GridScene | None:
     return GridScene(*(arrays[f"{group}/{part}"] for part in GridScene._fields))
 
 
-def _rows(scene: GridScene, chosen: NDArray[np.int64]) -> GridScene:
-    return GridScene(*(part[chosen] for part in scene))
-
-
-def _draw(scene: GridScene, chosen: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Draws a few thousand frames at a time: what is held besides the result stays small."""
-    lead = scene.shapes.shape[1:-1]
-    out = np.empty((len(chosen), *lead, SIZE, SIZE, 3), dtype=np.uint8)
-    at_once = max(1, _FRAMES_AT_ONCE // math.prod(lead))
-    for start in range(0, len(chosen), at_once):
-        rows = slice(start, start + at_once)
-        out[rows] = _rows(scene, chosen[rows]).draw()
-    return out
+def _rows(scene: GridScene, rows: NDArray[np.int64]) -> GridScene:
+    return GridScene(*(part[rows] for part in scene))

@@ -179,10 +179,8 @@ class TwinFolder:
                 self._shards = read_collection(self.facts.folder, "episodes")[1]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
-                explain(
-                    f"{self.facts.folder} holds no data set of episodes: {error}",
-                    fix="Write it with `interverse collect`",
-                )
+                f"{self.facts.folder} holds no data set of episodes: {error}",
+                fix="Write it with `interverse collect`",
             ) from error
 
     def __len__(self) -> int:
@@ -234,10 +232,8 @@ class TwinFolder:
         if not -len(self.twins) <= number < len(self.twins):
             asked = [f"{k}: {do}" for k, do in enumerate(self.twins)]
             raise InvalidValueError(
-                explain(
-                    f"there is no twin {number} of an episode",
-                    allowed="; ".join(asked) or "none: it was collected without twins",
-                )
+                f"there is no twin {number} of an episode",
+                allowed="; ".join(asked) or "none: it was collected without twins",
             )
         with opened_episodes(self.facts.file_of(wanted)) as file:
             group = file[f"{wanted}.twin_{number % len(self.twins)}"]
@@ -265,11 +261,9 @@ def _check(config: CollectEpisodes) -> dict[str, str]:
     longest = env.world.max_steps
     if config.steps is not None and config.steps > longest:
         raise InvalidValueError(
-            explain(
-                f"steps is {config.steps}, but an episode of {config.id} ends after {longest}",
-                allowed=f"1 to {longest}",
-                fix="Leave steps out to play to the end, or pass the option max_steps",
-            )
+            f"steps is {config.steps}, but an episode of {config.id} ends after {longest}",
+            allowed=f"1 to {longest}",
+            fix="Leave steps out to play to the end, or pass the option max_steps",
         )
     if config.actors:
         attach_curriculum(env, curriculum_from_words(config.actors))
@@ -321,6 +315,6 @@ def _value(env: WorldEnv, name: str, value: Any, seed: int, episode: int) -> Any
     space = variable.space_a if value == "A" else variable.space_b
     if not isinstance(space, Space):
         raise InvalidValueError(
-            explain(f"twin draws {name} from space {value}, which it has not", fix="Give a value")
+            f"twin draws {name} from space {value}, which it has not", fix="Give a value"
         )
     return space.sample(generator(seed=seed, name=f"twin/{name}", episode=episode))

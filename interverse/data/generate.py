@@ -18,7 +18,7 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.rng import SEED_REGIONS, Noise
 from interverse.core.type_checks import Seed, Share, validated
 from interverse.data.collector import (
@@ -115,11 +115,9 @@ def collect(config: Collect) -> Path:
             how = f"interverse {found.version}" + ", other code" * (found.code != header.code)
             told = f"{found.episodes} x {found.steps} of {found.id} {dict(found.options)}"
             raise InvalidValueError(
-                explain(
-                    f"{config.out} holds another data set: {told} with seed {found.seed}, made by"
-                    f" {how}",
-                    fix="Choose another file, or pass overwrite=True",
-                )
+                f"{config.out} holds another data set: {told} with seed {found.seed}, made by"
+                f" {how}",
+                fix="Choose another file, or pass overwrite=True",
             )
         folder = config.out.with_name(f".{config.out.name}.{header.file_name}.parts")
         files = _collect(config, header, folder, overwrite=False)
@@ -152,17 +150,12 @@ def header_of(config: Collect) -> Header:
     options = {n: plain_options(v) for n, v in config.options.items() if n not in _NOT_SHAPING}
     if config.steps > world.max_steps:
         raise InvalidValueError(
-            explain(
-                f"steps is {config.steps}, but an episode of {config.id} ends after"
-                f" {world.max_steps}",
-                allowed=f"1 to {world.max_steps}",
-                fix="Pass options={'max_steps': ...} for longer episodes",
-            )
+            f"steps is {config.steps}, but an episode of {config.id} ends after {world.max_steps}",
+            allowed=f"1 to {world.max_steps}",
+            fix="Pass options={'max_steps': ...} for longer episodes",
         )
     if config.contacts and not isinstance(world, ContactWorld):
-        raise InvalidValueError(
-            explain(f"{config.id} has no contacts to choose", fix="Leave contacts out")
-        )
+        raise InvalidValueError(f"{config.id} has no contacts to choose", fix="Leave contacts out")
     palette = str(world.options.colormap)  # type: ignore[attr-defined]
     if "palette" in world.variables:  # the name of the colours, and each in hexadecimal
         rows = np.rint(255 * world.variables["palette"].default).astype(np.uint8)
@@ -189,11 +182,9 @@ def _build(config: Collect, count: int) -> World:
     pictured = isinstance(seen, gym.spaces.Dict) and {"image", "state"} <= set(seen.spaces)
     if not (pictured and isinstance(world.action_space, gym.spaces.Discrete)):
         raise InvalidValueError(
-            explain(
-                f"{config.id} is no grid world",
-                allowed="ids of blocks and chemistry",
-                fix="See: interverse list",
-            )
+            f"{config.id} is no grid world",
+            allowed="ids of blocks and chemistry",
+            fix="See: interverse list",
         )
     return world
 

@@ -72,7 +72,7 @@ def import_original(
         **options: options of that world.
     """
     if order not in ("number", "text"):
-        raise InvalidValueError(explain(f"order is {order!r}", allowed="number, text"))
+        raise InvalidValueError(f"order is {order!r}", allowed="number, text")
     with opened(Path(source), "the original's layout, one group per episode") as file:
         names = sorted(file, key=str if order == "text" else int)
         if not names:
@@ -133,7 +133,7 @@ def _check_world(config: Collect, actions: NDArray[np.int64], images: NDArray[np
 
 def _other_world(config: Collect, wrong: str) -> InvalidValueError:
     told = f"the file is not of {config.id} {dict(config.options)}: {wrong}"
-    return InvalidValueError(explain(told, fix="Pass the id and options of its world"))
+    return InvalidValueError(told, fix="Pass the id and options of its world")
 
 
 def _occupied(present: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -152,10 +152,8 @@ def _read(file: h5py.File, names: list[str], header: Header, start: int) -> dict
             raise FileFormatError(explain(f"episode {name} has no {', '.join(absent)}"))
         if len(group["action"]) != header.steps:
             raise FileFormatError(
-                explain(
-                    f"episode {name} has {len(group['action'])} actions",
-                    allowed=f"{header.steps}, as the first",
-                )
+                f"episode {name} has {len(group['action'])} actions",
+                allowed=f"{header.steps}, as the first",
             )
         seen = np.concatenate([group["obs"][:], group["next_obs"][-1:]])
         for key, array in (

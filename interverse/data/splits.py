@@ -97,11 +97,9 @@ def splits(id: str, **options: Any) -> Mapping[str, DatasetSplit]:
     if family == "chemistry":
         return SPLITS["chemistry/delayed" if parsed.mode == "delayed" else "chemistry"]
     raise UnknownNameError(
-        explain(
-            f"{id} has no published splits",
-            allowed="ids of blocks and chemistry",
-            fix="Collect a data set of your own with collect",
-        )
+        f"{id} has no published splits",
+        allowed="ids of blocks and chemistry",
+        fix="Collect a data set of your own with collect",
     )
 
 
@@ -182,17 +180,13 @@ def load_dataset(
     for name, value in chosen.options.items():
         if options.get(name, value) != value:
             raise InvalidValueError(
-                explain(
-                    f"{name} is {options[name]!r}, but split {split!r} is {name} {value!r}",
-                    fix=f"Leave {name} out, or choose another split",
-                )
+                f"{name} is {options[name]!r}, but split {split!r} is {name} {value!r}",
+                fix=f"Leave {name} out, or choose another split",
             )
     if isinstance(episodes, Integral) and episodes > chosen.episodes:
         raise InvalidValueError(
-            explain(
-                f"episodes is {episodes}, and split {split!r} has {chosen.episodes}",
-                fix="Collect a data set of your own with collect",
-            )
+            f"episodes is {episodes}, and split {split!r} has {chosen.episodes}",
+            fix="Collect a data set of your own with collect",
         )
     wanted: Any = int(episodes) if isinstance(episodes, Integral) else episodes
     config = Collect(

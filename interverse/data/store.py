@@ -137,9 +137,7 @@ class Header:
             data = {"code": "", "contacts": 0.0, **data}  # files from before they were written down
             return cls(**{item.name: data[item.name] for item in fields(cls)})
         except (ValueError, KeyError, TypeError) as error:
-            raise FileFormatError(
-                explain(f"not a data-set header: {error}", allowed=FORMAT)
-            ) from error
+            raise FileFormatError(f"not a data-set header: {error}", allowed=FORMAT) from error
 
     @property
     def key(self) -> str:
@@ -169,6 +167,16 @@ def arrays_hash(arrays: Mapping[str, NDArray[Any]], key: str = "") -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.data if array.size else b"")
     return digest.hexdigest()
+
+
+def chosen(rows: Any, count: int, name: str) -> NDArray[np.int64]:
+    """Returns the numbers of rows: of a slice, a mask or indices; None is all of them."""
+    everyone = np.arange(count)
+    try:
+        return everyone if rows is None else np.atleast_1d(everyone[rows])
+    except (IndexError, TypeError) as error:
+        allowed = f"a slice, a mask or indices below {count}"
+        raise InvalidValueError(f"{name} is {rows!r}", allowed=allowed) from error
 
 
 def value_path(variable: str) -> str:
@@ -362,9 +370,7 @@ def opened(path: Path, wanted: str = f"format {FORMAT}") -> Iterator[h5py.File]:
         raise
     except HDF5_ERRORS as error:
         raise FileFormatError(
-            explain(
-                f"{path} is no data set, or is corrupt: {error}",
-                allowed=f"an HDF5 file of {wanted}",
-                fix="Delete it and collect it again; import_original reads files of CausalMBRL",
-            )
+            f"{path} is no data set, or is corrupt: {error}",
+            allowed=f"an HDF5 file of {wanted}",
+            fix="Delete it and collect it again; import_original reads files of CausalMBRL",
         ) from error

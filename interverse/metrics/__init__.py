@@ -44,49 +44,38 @@ def metric(
     return Entry(target, options=told, tags=(of,))
 
 
-_SUCCESS, _UNIT = "interverse.metrics.success", (0.0, 1.0)
+_SUCCESS = "interverse.metrics.success"
+
+
+def _fraction(name: str, about: str, label: str = "") -> Entry:
+    """Returns the row of a score of the fraction of success, from 0 to 1."""
+    return metric(f"{_SUCCESS}:{name}", "success", about, label=label, range=(0.0, 1.0))
+
+
 METRICS = Registry(
     "metric",
     {
-        "last20_fractional_success": metric(
-            f"{_SUCCESS}:last_20",
-            "success",
+        "last20_fractional_success": _fraction(
+            "last_20",
             "the fraction of success, mean of the last 20 steps",
-            label="Fraction, last 20 steps",
-            range=_UNIT,
+            "Fraction, last 20 steps",
         ),
-        "last20_legacy": metric(
-            f"{_SUCCESS}:last_20_legacy",
-            "success",
+        "last20_legacy": _fraction(
+            "last_20_legacy",
             "the same over the first step and the last 19, as CausalWorld computed it",
-            range=_UNIT,
         ),
-        "last_fractional_success": metric(
-            f"{_SUCCESS}:last",
-            "success",
-            "the fraction of success at the end",
-            label="Fraction at the end",
-            range=_UNIT,
+        "last_fractional_success": _fraction(
+            "last", "the fraction of success at the end", "Fraction at the end"
         ),
-        "mean_fractional_success": metric(
-            f"{_SUCCESS}:mean",
-            "success",
-            "the fraction of success, mean of all steps",
-            label="Fraction, whole episode",
-            range=_UNIT,
+        "mean_fractional_success": _fraction(
+            "mean", "the fraction of success, mean of all steps", "Fraction, whole episode"
         ),
-        "peak_success": metric(
-            f"{_SUCCESS}:peak", "success", "the greatest fraction of success", range=_UNIT
-        ),
+        "peak_success": _fraction("peak", "the greatest fraction of success"),
         "return": metric(
             f"{_SUCCESS}:episode_return", "rewards", "the sum of the rewards", label="Return"
         ),
-        "solved": metric(
-            f"{_SUCCESS}:solved",
-            "success",
-            "whether the fraction of success at the end is above .9",
-            label="Solved",
-            range=_UNIT,
+        "solved": _fraction(
+            "solved", "whether the fraction of success at the end is above .9", "Solved"
         ),
         "time_to_success": metric(
             f"{_SUCCESS}:time_to_success",
@@ -107,43 +96,37 @@ def metric_facts(name: str) -> Mapping[str, Any]:
     return METRICS[name].options if name in METRICS else {}
 
 
+def _row(target: str, tag: str) -> Entry:
+    return Entry(f"interverse.metrics.{target}", tags=(tag,))
+
+
 STATISTICS = Registry(
     "statistic",
     {
-        "compare": Entry("interverse.metrics.comparison:compare", tags=("two",)),
-        "generalisation_error": Entry(
-            "interverse.metrics.generalisation:generalisation_error", tags=("two",)
-        ),
-        "iqm": Entry("interverse.metrics.statistics:iqm", tags=("table",)),
-        "mean": Entry("interverse.metrics.statistics:mean", tags=("table",)),
-        "median": Entry("interverse.metrics.statistics:median", tags=("table",)),
-        "median_task": Entry("interverse.metrics.statistics:median_task", tags=("table",)),
-        "optimality_gap": Entry("interverse.metrics.statistics:optimality_gap", tags=("table",)),
-        "probability_of_improvement": Entry(
-            "interverse.metrics.statistics:probability_of_improvement", tags=("two",)
-        ),
+        "compare": _row("comparison:compare", "two"),
+        "generalisation_error": _row("generalisation:generalisation_error", "two"),
+        "iqm": _row("statistics:iqm", "table"),
+        "mean": _row("statistics:mean", "table"),
+        "median": _row("statistics:median", "table"),
+        "median_task": _row("statistics:median_task", "table"),
+        "optimality_gap": _row("statistics:optimality_gap", "table"),
+        "probability_of_improvement": _row("statistics:probability_of_improvement", "two"),
     },
 )
 
 REPRESENTATIONS = Registry(
     "metric of representations",
     {
-        "block_mcc": Entry("interverse.metrics.representation:block_mcc", tags=("representation",)),
-        "dci": Entry("interverse.metrics.disentanglement:dci", tags=("representation",)),
-        "explicitness": Entry(
-            "interverse.metrics.disentanglement:explicitness", tags=("representation",)
-        ),
-        "foreground_ari": Entry(
-            "interverse.metrics.segmentation:foreground_ari", tags=("segments",)
-        ),
-        "mcc": Entry("interverse.metrics.representation:mcc", tags=("representation",)),
-        "mean_iou": Entry("interverse.metrics.segmentation:mean_iou", tags=("segments",)),
-        "mig": Entry("interverse.metrics.disentanglement:mig", tags=("representation",)),
-        "modularity": Entry(
-            "interverse.metrics.disentanglement:modularity", tags=("representation",)
-        ),
-        "r2_matrix": Entry("interverse.metrics.representation:r2_matrix", tags=("representation",)),
-        "sap": Entry("interverse.metrics.disentanglement:sap", tags=("representation",)),
+        "block_mcc": _row("representation:block_mcc", "representation"),
+        "dci": _row("disentanglement:dci", "representation"),
+        "explicitness": _row("disentanglement:explicitness", "representation"),
+        "foreground_ari": _row("segmentation:foreground_ari", "segments"),
+        "mcc": _row("representation:mcc", "representation"),
+        "mean_iou": _row("segmentation:mean_iou", "segments"),
+        "mig": _row("disentanglement:mig", "representation"),
+        "modularity": _row("disentanglement:modularity", "representation"),
+        "r2_matrix": _row("representation:r2_matrix", "representation"),
+        "sap": _row("disentanglement:sap", "representation"),
     },
 )
 

@@ -72,12 +72,12 @@ def interval(
     """
     if not 0 < confidence < 1:
         raise InvalidValueError(
-            explain(f"confidence must be a share, got {confidence}", allowed="above 0, below 1")
+            f"confidence must be a share, got {confidence}", allowed="above 0, below 1"
         )
     if resamples < 1:
         raise InvalidValueError(explain(f"resamples must be at least 1, got {resamples}"))
     if method not in METHODS:
-        raise InvalidValueError(explain(f"unknown method {method!r}", allowed=", ".join(METHODS)))
+        raise InvalidValueError(f"unknown method {method!r}", allowed=", ".join(METHODS))
     table = score_table(scores)
     if not table.shape[-2]:
         table = np.full((*table.shape[:-2], 1, table.shape[-1]), np.nan)  # no run: a missing one

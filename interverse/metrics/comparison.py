@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.metrics.bootstrap import ROUNDING, Interval, interval, varies
 from interverse.metrics.statistics import FloatArray, known_runs, mean_known, two_tables
 from interverse.metrics.student import standard_error, t_interval
@@ -113,7 +113,7 @@ def _labels(given: ArrayLike, difference: FloatArray, name: str) -> NDArray[np.g
     labels = np.asarray(given)
     if labels.shape != difference.shape[:1]:
         allowed = f"one entry per episode, ({len(difference)},)"
-        raise InvalidValueError(explain(f"{name} has shape {labels.shape}", allowed=allowed))
+        raise InvalidValueError(f"{name} has shape {labels.shape}", allowed=allowed)
     return labels
 
 
@@ -125,11 +125,9 @@ def _difference(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, NDArra
     left, right = two_tables(first, second)
     if left.shape != right.shape:
         raise InvalidValueError(
-            explain(
-                f"paired tables have shapes {left.shape} and {right.shape}",
-                allowed="the same episodes in both",
-                fix="Join them on (task, protocol, seed, episode) first",
-            )
+            f"paired tables have shapes {left.shape} and {right.shape}",
+            allowed="the same episodes in both",
+            fix="Join them on (task, protocol, seed, episode) first",
         )
     both = np.stack([left, right])
     worst = np.max(np.abs(both), axis=(0, 1), where=np.isfinite(both), initial=0.0) + 1.0
@@ -148,9 +146,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
     given = np.asarray(p_values, dtype=np.float64)
     if given.ndim != 1 or np.any((given < 0) | (given > 1)):
         raise InvalidValueError(
-            explain(
-                f"p_values must be a list of probabilities, got {given.tolist()}", allowed="0 to 1"
-            )
+            f"p_values must be a list of probabilities, got {given.tolist()}", allowed="0 to 1"
         )
     adjusted = np.full(given.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(given))

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.metrics.bootstrap import ROUNDING, Interval, varies
 from interverse.metrics.statistics import FloatArray, mean_known
 from interverse.metrics.student import t_reach
@@ -27,11 +27,9 @@ def generalisation_error(train: ArrayLike, test: ArrayLike) -> float:
     learned, kept = (float(mean_known(_flat(s), axis=0)) for s in (train, test))
     if learned < 0:
         raise InvalidValueError(
-            explain(
-                f"the mean training score is {learned:g}, and E_G divides by it",
-                allowed="scores that are not negative",
-                fix="Shift the scores so that the worst possible one is 0, or report the gap",
-            )
+            f"the mean training score is {learned:g}, and E_G divides by it",
+            allowed="scores that are not negative",
+            fix="Shift the scores so that the worst possible one is 0, or report the gap",
         )
     return (learned - kept) / learned if learned > 0 else float("nan")
 
@@ -175,7 +173,7 @@ def _mean_draws(
 def _around(estimate: float, drawn: FloatArray, confidence: float) -> Interval:
     if not 0 < confidence < 1:
         raise InvalidValueError(
-            explain(f"confidence must be a share, got {confidence}", allowed="above 0, below 1")
+            f"confidence must be a share, got {confidence}", allowed="above 0, below 1"
         )
     tail = (1 - confidence) / 2
     low, high = (np.nan, np.nan)
@@ -193,6 +191,6 @@ def _column(values: ArrayLike, length: int, name: str) -> NDArray[np.generic]:
     column = np.asarray(values)
     if column.shape != (length,):
         raise InvalidValueError(
-            explain(f"{name} has shape {column.shape}", allowed=f"one entry per score, ({length},)")
+            f"{name} has shape {column.shape}", allowed=f"one entry per score, ({length},)"
         )
     return column

@@ -144,10 +144,8 @@ def direct_effects(depends: Floats, totals: Floats, *, floor: float = 0.0) -> Fl
                 seen = [depends[i, j, m] for m in shows if not np.isnan(depends[i, j, m])]
                 if not seen:
                     raise InvalidValueError(
-                        explain(
-                            f"no trial alters object {j} under an action on any of {shows}",
-                            fix="Sample every pair of altered and acted-on objects",
-                        )
+                        f"no trial alters object {j} under an action on any of {shows}",
+                        fix="Sample every pair of altered and acted-on objects",
                     )
                 out[i, j] = min(seen)
     return out
@@ -252,9 +250,7 @@ def _graph(graph: Graph, name: str) -> NDArray[np.bool_]:
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
     if not square or not np.isin(array, (0, 1)).all() or np.diagonal(array).any():
         raise InvalidValueError(
-            explain(
-                f"{name} is not a graph: shape {array.shape}",
-                allowed="a square matrix of 0 and 1, zero on the diagonal",
-            )
+            f"{name} is not a graph: shape {array.shape}",
+            allowed="a square matrix of 0 and 1, zero on the diagonal",
         )
     return array.astype(bool)

@@ -86,7 +86,7 @@ def r2(prediction: ArrayLike, truth: ArrayLike, kind: Kind = "continuous") -> Fl
         reach = float(np.abs(true).max(initial=0.0))
         if reach > _MOST_TURNS * 2 * np.pi:
             told = f"angles reach {reach:.4g} radians, {reach / (2 * np.pi):.1f} turns"
-            raise InvalidValueError(explain(told, fix="Turn degrees into radians: np.radians"))
+            raise InvalidValueError(told, fix="Turn degrees into radians: np.radians")
         middle = np.array([_middle_angle(column) for column in true.T])
         error, spread = _turn(guess - true) ** 2, _turn(true - middle) ** 2
         varies = spread.max(0) > _SAME_ANGLE**2  # -pi and pi are one angle
@@ -172,10 +172,8 @@ def two_arrays(latents: ArrayLike, factors: ArrayLike) -> tuple[Floats, Floats]:
     left, right = (np.asarray(values, dtype=np.float64) for values in (latents, factors))
     if left.ndim != 2 or right.ndim != 2 or len(left) != len(right) or len(left) < 2:
         raise InvalidValueError(
-            explain(
-                f"latents are {left.shape}, factors {right.shape}",
-                allowed="(samples, latents) and (samples, factors), at least 2 samples",
-            )
+            f"latents are {left.shape}, factors {right.shape}",
+            allowed="(samples, latents) and (samples, factors), at least 2 samples",
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise InvalidValueError(explain("latents or factors hold NaN or infinite values"))
@@ -198,10 +196,8 @@ def halves(
     names, of = np.unique(np.asarray(groups), return_inverse=True)
     if of.shape != (count,) or len(names) < 2:
         raise InvalidValueError(
-            explain(
-                f"groups are {np.shape(groups)} with {len(names)} different",
-                allowed=f"({count},), one for each sample, at least 2 different",
-            )
+            f"groups are {np.shape(groups)} with {len(names)} different",
+            allowed=f"({count},), one for each sample, at least 2 different",
         )
     fitted = np.isin(of, rng.permutation(len(names))[: len(names) // 2])
     return np.flatnonzero(fitted), np.flatnonzero(~fitted)
@@ -219,9 +215,7 @@ def _read(
     at = np.arange(left.shape[1]) if blocks is None else np.asarray(blocks)
     if at.shape != (left.shape[1],):
         raise InvalidValueError(
-            explain(
-                f"blocks name {at.size} latents", allowed=f"one block for each of {len(left.T)}"
-            )
+            f"blocks name {at.size} latents", allowed=f"one block for each of {len(left.T)}"
         )
     fit, test = halves(len(left), rng, groups)
     return [

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 Labels = NDArray[Any]
 
@@ -71,7 +71,7 @@ def _checked(found: ArrayLike, given: ArrayLike) -> tuple[Labels, Labels]:
     left, right = np.asarray(found), np.asarray(given)
     if left.shape != right.shape or not left.size:
         raise InvalidValueError(
-            explain(f"segments are {left.shape}, objects {right.shape}", allowed="equal, not empty")
+            f"segments are {left.shape}, objects {right.shape}", allowed="equal, not empty"
         )
     return left.ravel(), right.ravel()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 FloatArray = NDArray[np.float64]
 
@@ -96,11 +96,9 @@ def score_table(scores: ArrayLike) -> FloatArray:
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim < 2:
         raise InvalidValueError(
-            explain(
-                f"scores have shape {table.shape}",
-                allowed="(..., run, task)",
-                fix="Write scores[:, None] for the runs of one task",
-            )
+            f"scores have shape {table.shape}",
+            allowed="(..., run, task)",
+            fix="Write scores[:, None] for the runs of one task",
         )
     return table
 
@@ -110,10 +108,8 @@ def two_tables(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatAr
     left, right = score_table(first), score_table(second)
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[1]:
         raise InvalidValueError(
-            explain(
-                f"the two score tables have shapes {left.shape} and {right.shape}",
-                allowed="(run, task) with the same tasks",
-            )
+            f"the two score tables have shapes {left.shape} and {right.shape}",
+            allowed="(run, task) with the same tasks",
         )
     return left, right
 

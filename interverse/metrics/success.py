@@ -125,29 +125,23 @@ def _episodes(values: ArrayLike, length: ArrayLike | None) -> tuple[FloatArray, 
     steps = np.asarray(values, dtype=np.float64)
     if steps.ndim == 0 or steps.shape[-1] == 0:
         raise InvalidValueError(
-            explain(
-                f"an episode needs at least one step, got an array of shape {steps.shape}",
-                allowed="(..., step) with step >= 1",
-            )
+            f"an episode needs at least one step, got an array of shape {steps.shape}",
+            allowed="(..., step) with step >= 1",
         )
     lengths = np.asarray(steps.shape[-1] if length is None else length)
     whole = np.issubdtype(lengths.dtype, np.integer)
     if not whole or np.any(lengths < 1) or np.any(lengths > steps.shape[-1]):
         shown = np.array2string(np.asarray(length), threshold=6).replace("\n", " ")
         raise InvalidValueError(
-            explain(
-                f"length must count steps of the episode, got {shown}",
-                allowed=f"whole numbers from 1 to {steps.shape[-1]}",
-            )
+            f"length must count steps of the episode, got {shown}",
+            allowed=f"whole numbers from 1 to {steps.shape[-1]}",
         )
     try:
         count = np.broadcast_to(lengths, steps.shape[:-1])
     except ValueError:
         raise InvalidValueError(
-            explain(
-                f"length has shape {lengths.shape}",
-                allowed=f"one length per episode, {steps.shape[:-1]}",
-            )
+            f"length has shape {lengths.shape}",
+            allowed=f"one length per episode, {steps.shape[:-1]}",
         ) from None
     return steps, count.astype(np.int64)
 

@@ -21,7 +21,6 @@ from interverse.core.errors import (
     UnknownNameError,
     check_name,
     check_whole,
-    explain,
     unknown,
 )
 from interverse.core.rng import Noise, check_seed
@@ -82,7 +81,7 @@ def attribute(
     check_whole(pairs, "pairs", _MOST_PAIRS, least=0)
     if pairs == 1:
         raise InvalidValueError(
-            explain("pairs is 1", allowed="0, or from 2", fix="Name how many factors to combine")
+            "pairs is 1", allowed="0, or from 2", fix="Name how many factors to combine"
         )
     trained = policy_world(policy).in_task(task)
     given = trained.with_options(options)
@@ -95,7 +94,7 @@ def attribute(
                 check_name("factor", name, chosen)
             if isinstance(names, str) or len(set(names)) < 2:
                 raise InvalidValueError(
-                    explain(f"together has {names!r}", allowed="two or more names of factors")
+                    f"together has {names!r}", allowed="two or more names of factors"
                 )
             groups.append(tuple(name for name in chosen if name in names))
         if starts:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.files.atomic import write_text
 from interverse.metrics.bootstrap import ROUNDING
 from interverse.metrics.student import t_reach
@@ -72,7 +72,7 @@ class Attribution:
         key = tuple(name for name in self.factors if name in names)
         if key not in self.scores:
             raise InvalidValueError(
-                explain(f"{' and '.join(names)} were not combined", fix="Ask for more pairs")
+                f"{' and '.join(names)} were not combined", fix="Ask for more pairs"
             )
         return self._unrounded(self.scores[()] - self.scores[key])
 

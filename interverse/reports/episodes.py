@@ -231,7 +231,7 @@ def contact_sheet(frames: Frames, path: str | Path, *, count: int = 8, columns: 
     given = _checked(frames)
     if count < 1 or columns < 1:
         raise InvalidValueError(
-            explain(f"count is {count} and columns {columns}", allowed="whole numbers from 1")
+            f"count is {count} and columns {columns}", allowed="whole numbers from 1"
         )
     chosen = given[np.unique(np.linspace(0, len(given) - 1, count).round().astype(int))]
     columns = min(columns, len(chosen))
@@ -258,7 +258,7 @@ def video(frames: Frames, path: str | Path, *, fps: float = 25.0) -> Path:
         raise InvalidValueError(explain(f"fps must be > 0, got {fps}"))
     target = Path(path)
     if target.suffix.lower() != ".mp4":
-        raise InvalidValueError(explain(f"the video is named {target.name!r}", allowed="*.mp4"))
+        raise InvalidValueError(f"the video is named {target.name!r}", allowed="*.mp4")
     height, width = (side - side % 2 for side in given.shape[1:3])
     make_folder(target.parent)
     options: Any = {"codec": "libx264", "macro_block_size": 2, "output_params": ["-crf", "23"]}
@@ -270,10 +270,8 @@ def _checked(frames: Frames) -> Frames:
     given = np.asarray(frames)
     if given.ndim != 4 or given.shape[-1] != 3 or given.dtype != np.uint8 or not len(given):
         raise InvalidValueError(
-            explain(
-                f"frames have shape {given.shape} and dtype {given.dtype}",
-                allowed="(frame, height, width, 3) uint8, at least one frame",
-            )
+            f"frames have shape {given.shape} and dtype {given.dtype}",
+            allowed="(frame, height, width, 3) uint8, at least one frame",
         )
     return given
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import InvalidValueError, explain, install_line
+from interverse.core.errors import InvalidValueError, install_line
 from interverse.core.files.atomic import write_text
 from interverse.core.files.json_text import read_json_object
 from interverse.envs import make
@@ -57,10 +57,8 @@ def export(
     known = policy_world(Path(run))
     if known.task is None or not (Path(known.policy) / CARD).is_file():
         raise InvalidValueError(
-            explain(
-                f"{run} holds no policy that names its world",
-                allowed="the folder of a run of `interverse train`, or of its policy",
-            )
+            f"{run} holds no policy that names its world",
+            allowed="the folder of a run of `interverse train`, or of its policy",
         )
     check_trusted(Path(run), known.task, known.options)
     source = Path(known.policy)
@@ -98,10 +96,8 @@ def _scores(run: Path, policy: Path, given: Sequence[str | os.PathLike[str]]) ->
     for folder, part in zip(given, parts, strict=True):
         if not is_of_policy(part, policy):
             raise InvalidValueError(
-                explain(
-                    f"{os.fspath(folder)} holds scores of another policy than {policy}",
-                    fix=f"Evaluate this one: interverse evaluate {run} --out {run}/results",
-                )
+                f"{os.fspath(folder)} holds scores of another policy than {policy}",
+                fix=f"Evaluate this one: interverse evaluate {run} --out {run}/results",
             )
     return Results.concat(parts)
 

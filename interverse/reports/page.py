@@ -112,11 +112,9 @@ def report(
         table = Results.concat([part.named(name) for name, part in results.items()])
     else:
         raise InvalidValueError(
-            explain(
-                f"results is a {type(results).__name__}",
-                allowed="Results, or a mapping of names to Results",
-                fix="Read a file with Results.from_parquet",
-            )
+            f"results is a {type(results).__name__}",
+            allowed="Results, or a mapping of names to Results",
+            fix="Read a file with Results.from_parquet",
         )
     units(table, unit)  # a mistake shows before any work
     if metric is not None:
@@ -126,7 +124,7 @@ def report(
     for caption, path in files.items():
         if path.suffix.lower() not in IMAGES + VIDEOS:
             allowed = ", ".join(IMAGES + VIDEOS)
-            raise InvalidValueError(explain(f"media {caption!r} is {path.name!r}", allowed=allowed))
+            raise InvalidValueError(f"media {caption!r} is {path.name!r}", allowed=allowed)
         if not path.is_file():
             raise InvalidValueError(explain(f"media {caption!r}: there is no file {str(path)!r}"))
     target = Path(folder)

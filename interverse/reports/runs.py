@@ -34,7 +34,7 @@ def read_folder(folder: Path) -> Results:
     if file.exists():
         told = read_json_object(file).get("command")
         if not isinstance(told, str):
-            raise FileFormatError(explain(f"{file} holds no command", fix="Delete it"))
+            raise FileFormatError(f"{file} holds no command", fix="Delete it")
         results = replace(results, provenance={**results.provenance, "command": told})
     return results
 
@@ -88,7 +88,7 @@ def from_curves(folder: Path) -> Results:
         return Results.from_rows([about | row for row in rows], {"training": config})
     except (AttributeError, KeyError, TypeError) as error:
         problem = f"{folder} does not hold the curves of a training run: {error!r}"
-        raise FileFormatError(explain(problem, fix="Name a folder of `interverse train`")) from None
+        raise FileFormatError(problem, fix="Name a folder of `interverse train`") from None
 
 
 def _read(file: Path) -> Any:
@@ -96,5 +96,5 @@ def _read(file: Path) -> Any:
         return read_json(file)
     except (OSError, FileFormatError) as error:
         raise FileFormatError(
-            explain(f"{file} cannot be read: {error}", fix="Name a folder of `interverse train`")
+            f"{file} cannot be read: {error}", fix="Name a folder of `interverse train`"
         ) from error

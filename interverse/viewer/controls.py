@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.json_text import parse_json
 from interverse.viewer.widgets import Widget
 
@@ -191,10 +191,8 @@ def value_from(widget: Widget, present: NDArray[Any], given: Shown) -> NDArray[A
             new = np.array(parse_json(given, widget.name))
         except (ValueError, OverflowError) as error:
             raise InvalidValueError(
-                explain(
-                    f"{widget.name} is {given[:60]!r}, which is no JSON: {error}",
-                    allowed=f"nested lists of shape {list(widget.shape)}",
-                )
+                f"{widget.name} is {given[:60]!r}, which is no JSON: {error}",
+                allowed=f"nested lists of shape {list(widget.shape)}",
             ) from error
         if new.shape != np.shape(present):
             return new  # the world says what shape it wants
@@ -204,7 +202,7 @@ def value_from(widget: Widget, present: NDArray[Any], given: Shown) -> NDArray[A
     if widget.kind == "choice":
         if given not in widget.labels:
             raise InvalidValueError(
-                explain(f"{widget.name} is {str(given)[:60]!r}", allowed=", ".join(widget.labels))
+                f"{widget.name} is {str(given)[:60]!r}", allowed=", ".join(widget.labels)
             )
         return np.array(widget.labels.index(given) + widget.first)
     was = np.asarray(shown(widget, present), dtype=np.float64)

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.envs import make
 from interverse.rollouts.counterfactual import begin
 from interverse.sim.shapes import Shape
@@ -44,7 +44,7 @@ class Ghost:
     ) -> None:
         if not 0 <= at <= session.steps:
             raise InvalidValueError(
-                explain(f"before action {at}", allowed=f"0 to {session.steps}, the actions so far")
+                f"before action {at}", allowed=f"0 to {session.steps}, the actions so far"
             )
         self.do, self.at, self._check = dict(do), at, check
         self._session, self._seen = session, session.history

@@ -151,9 +151,7 @@ class EpisodePanel:
         chosen = [handle.value for handle in self._parts]
         for word, part in zip(chosen, names, strict=True):
             if word not in part:
-                raise InvalidValueError(
-                    explain(f"no action {str(word)[:60]!r}", allowed=", ".join(part))
-                )
+                raise InvalidValueError(f"no action {str(word)[:60]!r}", allowed=", ".join(part))
         numbers = [part.index(word) for word, part in zip(chosen, names, strict=True)]
         single = isinstance(self._session.env.action_space, gym.spaces.Discrete)
         self._session.step(np.array(numbers[0] if single else numbers))
@@ -190,11 +188,9 @@ class EpisodePanel:
         """Acts with one of the policies that the page offers."""
         if policy not in self._policies:
             raise InvalidValueError(
-                explain(
-                    f"no policy {str(policy)[:60]!r} to choose",
-                    allowed=", ".join(self._policies),
-                    fix="Start the viewer with --policy PATH",
-                )
+                f"no policy {str(policy)[:60]!r} to choose",
+                allowed=", ".join(self._policies),
+                fix="Start the viewer with --policy PATH",
             )
         self._session.use(self._policies[policy])
         return f"Policy: {html.escape(policy)}."
@@ -259,7 +255,7 @@ class GhostPanel:
         """Makes the ghost of the world in which the last intervention was not made."""
         events = self._session.history.events
         if not events or events[-1].before is None:
-            raise InvalidValueError(explain("no intervention was made here", fix="Drag a slider"))
+            raise InvalidValueError("no intervention was made here", fix="Drag a slider")
         before = events[-1].before.history.trace[-1]
         do = {name: before[name] for name in events[-1].values}
         return self._make(do, events[-1].step, f"without the do on {', '.join(do)}")

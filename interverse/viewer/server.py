@@ -29,7 +29,6 @@ from interverse.core.errors import (
     InterverseError,
     InvalidValueError,
     check_whole,
-    explain,
     missing_extra,
 )
 from interverse.envs import WorldEnv
@@ -184,10 +183,8 @@ def check_port(host: str, port: int) -> None:
             probe.bind((host, port))
     except OSError as error:
         raise InvalidValueError(
-            explain(
-                f"cannot listen on {host}:{port}: {error.strerror or error}",
-                fix="Choose another with --port (or --host)",
-            )
+            f"cannot listen on {host}:{port}: {error.strerror or error}",
+            fix="Choose another with --port (or --host)",
         ) from error
 
 

@@ -131,7 +131,7 @@ class Session:
         """Takes an action, by default the policy's."""
         if self.history.ended:
             raise InvalidValueError(
-                explain("the episode has ended", fix="Reset, undo or restore a snapshot")
+                "the episode has ended", fix="Reset, undo or restore a snapshot"
             )
         if action is None:
             try:
@@ -141,10 +141,8 @@ class Session:
             except (RuntimeError, TypeError, ValueError) as error:  # of another world, mostly
                 reason = str(error).strip().splitlines()[:1]
                 raise InvalidValueError(
-                    explain(
-                        f"the policy {self.policy} fails on observations of {self.id}: {reason}",
-                        fix="Use one that was trained in this world with these options",
-                    )
+                    f"the policy {self.policy} fails on observations of {self.id}: {reason}",
+                    fix="Use one that was trained in this world with these options",
                 ) from error
         with self._own():
             self.env.step(action)
@@ -229,10 +227,8 @@ class Session:
         there, asked = replace(here, **protocol.options), protocol.options
         if other := {n: v for n, v in asked.items() if getattr(here, n) != getattr(there, n)}:
             raise InvalidValueError(
-                explain(
-                    f"{name} is a world with other options: {other}",
-                    fix="Start `interverse view` with these as --option",
-                )
+                f"{name} is a world with other options: {other}",
+                fix="Start `interverse view` with these as --option",
             )
         driver, before = self.env.driver, self.moment()
         protocol.check(driver)
@@ -266,7 +262,7 @@ class Session:
     def restore(self) -> None:
         """Goes back to the kept moment, also after a reset."""
         if self.saved is None:
-            raise InvalidValueError(explain("no moment was kept", fix="Take a snapshot first"))
+            raise InvalidValueError("no moment was kept", fix="Take a snapshot first")
         self._go(self.saved)
 
     def undo(self) -> str:

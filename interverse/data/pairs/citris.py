@@ -107,11 +107,9 @@ def load_citris(
     for name in (shown, true, set_):
         if name not in held:
             raise FileFormatError(
-                explain(
-                    f"{path} lacks {('images' if name == 'imgs' else name)!r}; it has"
-                    f" {', '.join(sorted(held)) or 'nothing'}",
-                    allowed="images, latents, targets, keys; or imgs, raw_latents, interventions",
-                )
+                f"{path} lacks {('images' if name == 'imgs' else name)!r}; it has"
+                f" {', '.join(sorted(held)) or 'nothing'}",
+                allowed="images, latents, targets, keys; or imgs, raw_latents, interventions",
             )
     images, latents, targets = held[shown], held[true], held[set_]
     names = tuple(map(str, held.get("keys", ()))) if grid else CAUSAL3D_NAMES[: latents.shape[-1]]
@@ -122,10 +120,8 @@ def load_citris(
     shape = images.shape
     if images.dtype != np.uint8 or len(shape) not in (4, 5) or shape[-1] != 3:
         raise FileFormatError(
-            explain(
-                f"{path}: images are {images.dtype} {shape}",
-                allowed="uint8 (N, H, W, 3), or (N, 3, H, W, 3) for triplets",
-            )
+            f"{path}: images are {images.dtype} {shape}",
+            allowed="uint8 (N, H, W, 3), or (N, 3, H, W, 3) for triplets",
         )
     lead = shape[:-3]
     if latents.shape[: len(lead)] != lead or latents.ndim != len(lead) + 1:

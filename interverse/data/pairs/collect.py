@@ -17,7 +17,7 @@ from typing import Annotated, Any, Protocol, final
 
 import tyro
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.type_checks import Seed, validated, whole
 from interverse.data.collector import (
     HEADER,
@@ -126,7 +126,7 @@ def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Pat
     """
     if (config.out / INDEX).exists() and not (config.out / HEADER).exists():
         raise InvalidValueError(
-            explain(f"{config.out} is of an earlier version", fix="Choose another folder")
+            f"{config.out} is of an earlier version", fix="Choose another folder"
         )
     source = RoomsSource.of(config) if source is None else source
     title = f"{config.id} pairs"
@@ -159,9 +159,7 @@ def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Pat
                     why = sum((Counter(held["rejected"]) for held in last), Counter[str]())
                     told = f"{_EMPTY_HOUSES} houses in a row gave no pair of {config.id}"
                     told += f" {dict(config.options)}: {dict(why.most_common(4))}"
-                    raise InvalidValueError(
-                        explain(told, fix="Change the options that reject them")
-                    )
+                    raise InvalidValueError(told, fix="Change the options that reject them")
         held.finish([shard.file for shard in chosen], **_told(config, source, chosen))
     return config.out
 
@@ -172,11 +170,9 @@ def _told(config: CollectPairs, source: PairSource, shards: list[Shard]) -> dict
     for shard in full:
         if shard.held["layout"] != full[0].held["layout"]:
             raise InvalidValueError(
-                explain(
-                    f"{config.out / shard.file} differs from {full[0].file} in picture size or"
-                    " variables",
-                    allowed="the same in every house",
-                )
+                f"{config.out / shard.file} differs from {full[0].file} in picture size or"
+                " variables",
+                allowed="the same in every house",
             )
     layout, size = read_layout(config.out / full[0].file)
     rejected = sum((Counter(shard.held["rejected"]) for shard in shards), Counter[str]())
@@ -225,9 +221,7 @@ class RoomsSource:
         """Returns the source that a configuration names; a bad id or option raises now."""
         if not config.id.startswith("rooms/") and config.id in WORLDS:
             raise InvalidValueError(
-                explain(
-                    f"{config.id} has no pairs", allowed="ids of rooms", fix="See: interverse list"
-                )
+                f"{config.id} has no pairs", allowed="ids of rooms", fix="See: interverse list"
             )
         world = build_world(config.id, 1, config.options)
         graph = world.graph.to_json()

@@ -25,6 +25,7 @@ from interverse.data.pairs.shards import (
 )
 from interverse.data.pairs.splits import Labels, Split, SplitConfig, split_pairs
 from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors
+from interverse.data.store import chosen
 from interverse.scm.graph import CausalGraph
 from interverse.worlds.rooms import Address, Origin, Pair
 
@@ -151,21 +152,19 @@ class PairDataset:
         if kind not in self.pictures.kinds:
             held = self.pictures.kinds.intersection(_KINDS)
             raise UnknownNameError(unknown("picture", kind, held, fix=f"In {self.path}"))
-        chosen = self.rows[self._choose(rows)]
-        data = self.pictures.read(kind, chosen)
-        where = (self.pictures.where(kind, row) for row in chosen.tolist())
+        wanted = self.rows[chosen(rows, len(self), "rows")]
+        data = self.pictures.read(kind, wanted)
+        where = (self.pictures.where(kind, row) for row in wanted.tolist())
         return [decode(kind, item, name) for item, name in zip(data, where, strict=True)]
 
     def pair(self, row: int) -> Pair:
         """Returns one pair of a collected data set, which `counterfactual` takes."""
         if self.header is None or self.address is None:
             raise InvalidValueError(
-                explain(
-                    f"{self.path} does not tell how its pairs were drawn",
-                    allowed="data sets that `interverse collect` wrote",
-                )
+                f"{self.path} does not tell how its pairs were drawn",
+                allowed="data sets that `interverse collect` wrote",
             )
-        (at,) = self._choose(row).tolist()
+        (at,) = chosen(row, len(self), "rows").tolist()
         kinds = [kind for kind in _KINDS if kind in self.pictures.kinds]
         pictures: dict[str, Any] = {kind: self.images(kind, [at])[0] for kind in kinds}
         if "instances_before" not in pictures:
@@ -188,25 +187,14 @@ class PairDataset:
 
     def take(self, rows: Rows) -> PairDataset:
         """Returns the data set of some pairs; its tensors are decoded and kept on their own."""
-        chosen = self._choose(rows)
+        wanted = chosen(rows, len(self), "rows")
 
         def cut(held: Any) -> Any:
             if isinstance(held, Mapping):
-                return {name: array[chosen] for name, array in held.items()}
-            return None if held is None else held[chosen]
+                return {name: array[wanted] for name, array in held.items()}
+            return None if held is None else held[wanted]
 
         return replace(self, **{name: cut(getattr(self, name)) for name in _BY_ROW})
-
-    def _choose(self, rows: Rows) -> NDArray[np.int64]:
-        everyone = np.arange(len(self))
-        try:
-            return everyone if rows is None else np.atleast_1d(everyone[rows])
-        except (IndexError, TypeError) as error:
-            raise InvalidValueError(
-                explain(
-                    f"rows is {rows!r}", allowed=f"a slice, a mask or indices below {len(self)}"
-                )
-            ) from error
 
 
 def open_pairs(folder: str | os.PathLike[str]) -> PairDataset:

@@ -69,7 +69,7 @@ def load_epic(
         rows = [row for row in rows if all((root / _frame(row, at)).is_file() for at in _ENDS)]
     if not rows:
         raise FileFormatError(
-            explain(f"{folder} has no action that the filter keeps", fix="Loosen the filter")
+            f"{folder} has no action that the filter keeps", fix="Loosen the filter"
         )
     labels = {kind: [_named(row, kind, names[kind]) for row in rows] for kind in names}
     verb, verbs = numbered(labels["verb"])
@@ -97,10 +97,8 @@ def _named(row: PairRow, kind: str, names: Mapping[int, str]) -> str:
     number = row.whole(f"{kind}_class")
     if number not in names:
         raise FileFormatError(
-            explain(
-                f"{row.where}: {kind}_class is {number}",
-                allowed=f"an id of {_CLASSES[kind]}, {min(names)} to {max(names)}",
-            )
+            f"{row.where}: {kind}_class is {number}",
+            allowed=f"an id of {_CLASSES[kind]}, {min(names)} to {max(names)}",
         )
     return names[number]
 

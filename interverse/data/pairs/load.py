@@ -119,7 +119,7 @@ class PairPreset:
     def scaled(self, pairs: int) -> PairPreset:
         """Returns the same proportion of another number of pairs, at least one in each part."""
         if not 2 <= pairs <= _MOST_PAIRS:
-            raise InvalidValueError(explain(f"pairs is {pairs}", allowed=f"2 to {_MOST_PAIRS:,}"))
+            raise InvalidValueError(f"pairs is {pairs}", allowed=f"2 to {_MOST_PAIRS:,}")
         test = max(1, round(pairs * self.test / self.total))
         return replace(self, train=pairs - test, test=test)
 
@@ -173,7 +173,7 @@ def collect_preset(
         chosen = chosen.scaled(pairs)
     if how.options or how.first_house:
         raise InvalidValueError(
-            explain(f"preset {name} has its own options and houses", fix="Leave them out")
+            f"preset {name} has its own options and houses", fix="Leave them out"
         )
     say(preset_cost(chosen, how.workers))
     shared = replace(how, options=dict(chosen.options))

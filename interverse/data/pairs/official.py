@@ -93,7 +93,7 @@ class PairRow:
             return parse(self[column])
         except ValueError:
             raise FileFormatError(
-                explain(f"{self.where}: {column} is {self[column]!r}", allowed=allowed)
+                f"{self.where}: {column} is {self[column]!r}", allowed=allowed
             ) from None
 
 
@@ -112,14 +112,12 @@ def read_rows(file: Path, columns: Sequence[str], *, header: bool = True) -> Ite
             if missing := [repr(name) for name in columns if name not in names]:
                 told = f"{file} row 1 has no column {', '.join(missing)};"
                 told += f" it has {', '.join(names) or 'none'}"
-                raise FileFormatError(explain(told, allowed=", ".join(columns)))
+                raise FileFormatError(told, allowed=", ".join(columns))
             for fields in reader:
                 if len(fields) != len(names):
                     raise FileFormatError(
-                        explain(
-                            f"{file} row {reader.line_num} has {len(fields)} columns",
-                            allowed=f"{len(names)}: {', '.join(names)}",
-                        )
+                        f"{file} row {reader.line_num} has {len(fields)} columns",
+                        allowed=f"{len(names)}: {', '.join(names)}",
                     )
                 yield PairRow(file, reader.line_num, dict(zip(names, fields, strict=True)))
     except FileNotFoundError as error:
@@ -167,14 +165,12 @@ def load_official(
             head, found, _ = row["figure"].partition("second")
             if not found:
                 raise FileFormatError(
-                    explain(
-                        f"{row.where}: figure is {row['figure']!r}",
-                        allowed="00001_second_Noun_verb, since its verb is not none",
-                    )
+                    f"{row.where}: figure is {row['figure']!r}",
+                    allowed="00001_second_Noun_verb, since its verb is not none",
                 )
             rows.append((row, box, f"{head}first"))
     if not rows:
-        raise FileFormatError(explain(f"{path} has no pairs", fix="See docs/pairs.md, layout"))
+        raise FileFormatError(f"{path} has no pairs", fix="See docs/pairs.md, layout")
     before = [boxes.get((row["scene"], first)) for row, _, first in rows]
     pictures = _pictures(path, [row for row, _, _ in rows], [first for _, _, first in rows])
     where, example = pictures.where("after", 0), path / pictures.names["after"][0]
@@ -228,7 +224,7 @@ def export_official(
     """
     path = Path(root)
     if data.box_before is None or data.box_after is None:
-        raise InvalidValueError(explain(f"{data.path} has no boxes", allowed="pairs with boxes"))
+        raise InvalidValueError(f"{data.path} has no boxes", allowed="pairs with boxes")
     scenes = np.array([f"proc_{name.rpartition('_')[2]}" for name in data.scene.tolist()])
     for scene in sorted(set(scenes.tolist())):
         if not (path / scene).exists():

@@ -101,10 +101,8 @@ def reading(where: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise FileFormatError(
-            explain(
-                f"{where} cannot be read as a picture: {error}",
-                fix="Restore the file, or leave its row out",
-            )
+            f"{where} cannot be read as a picture: {error}",
+            fix="Restore the file, or leave its row out",
         ) from error
 
 

@@ -60,17 +60,13 @@ def score_pairs(table: Mapping[str, ArrayLike]) -> dict[str, dict[str, Any]]:
 def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
     """Returns the columns of a table that has what it needs: names or numbers in every row."""
     if not hasattr(table, "keys"):
-        raise InvalidValueError(
-            explain(f"the table is a {type(table).__name__}", allowed="columns by name")
-        )
+        raise InvalidValueError(f"the table is a {type(table).__name__}", allowed="columns by name")
     names = [str(name) for name in table]
     missing = [name for name in _NEEDED if name not in names]
     if missing:
         raise InvalidValueError(
-            explain(
-                f"the table lacks {', '.join(missing)}; it has {', '.join(names) or 'nothing'}",
-                allowed=f"{', '.join(_NEEDED)}, and seed where there are several runs",
-            )
+            f"the table lacks {', '.join(missing)}; it has {', '.join(names) or 'nothing'}",
+            allowed=f"{', '.join(_NEEDED)}, and seed where there are several runs",
         )
     columns = {name: np.asarray(table[name]) for name in _NEEDED}
     count = len(columns["verb"])
@@ -78,7 +74,7 @@ def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
     lengths = {name: column.shape for name, column in columns.items()}
     if not count or set(lengths.values()) != {(count,)}:
         raise InvalidValueError(
-            explain(f"columns have shapes {lengths}", allowed="one row for each pair, at least one")
+            f"columns have shapes {lengths}", allowed="one row for each pair, at least one"
         )
     given = {name: columns[name].tolist() for name in ("seed", "set")}
     given |= {name: np.asarray(table[name], object).tolist() for name in ("prediction", "verb")}
@@ -86,13 +82,13 @@ def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
         gaps = [at for at, value in enumerate(column) if value is None or value != value]
         if gaps:
             raise InvalidValueError(
-                explain(f"{name} has no value in row {gaps[0]}", allowed="one in every row")
+                f"{name} has no value in row {gaps[0]}", allowed="one in every row"
             )
     kinds = {n: {isinstance(v, str) for v in given[n]} for n in ("prediction", "verb")}
     for name, kind in kinds.items():
         if len(kind) > 1:
             told = f"{name} has names and numbers"
-            raise InvalidValueError(explain(told, allowed="all names or all numbers"))
+            raise InvalidValueError(told, allowed="all names or all numbers")
     if kinds["prediction"] != kinds["verb"]:
         raise InvalidValueError(
             explain("prediction and verb differ: names in one, numbers in the other")
@@ -102,5 +98,5 @@ def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
     for told in set(columns["prediction"].tolist()) - known:
         meant = plain.get(str(told).strip().lower())
         if meant is not None:  # but for case or spaces around it
-            raise InvalidValueError(explain(f"prediction {told!r}", fix=f"Write {meant!r}"))
+            raise InvalidValueError(f"prediction {told!r}", fix=f"Write {meant!r}")
     return columns

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse._version import __version__
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.hdf5 import new_hdf5
 from interverse.core.files.json_text import parse_json, read_json_object
 from interverse.data.collector import HEADER, Shard, read_collection
@@ -94,10 +94,8 @@ class PairLayout:
                 if mine != theirs:
                     told = f"{name} has shape {mine} in one and {theirs} in another"
             raise InvalidValueError(
-                explain(
-                    f"pairs differ in their variables: {told}",
-                    allowed="the same names, shapes and kinds in every pair of a data set",
-                )
+                f"pairs differ in their variables: {told}",
+                allowed="the same names, shapes and kinds in every pair of a data set",
             )
         parts: dict[bool, list[Any]] = {False: [], True: []}
         for name, shape in self.shapes.items():
@@ -215,10 +213,8 @@ class PairHeader:
             raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FileFormatError(
-                explain(
-                    f"{path} is no header of pairs: {error!r}",
-                    fix="Collect into another folder",
-                )
+                f"{path} is no header of pairs: {error!r}",
+                fix="Collect into another folder",
             ) from error
 
 
@@ -275,11 +271,9 @@ def write_shard(
             array = getattr(item, kind)
             if array.shape[:2] != item.before.shape[:2]:
                 raise InvalidValueError(
-                    explain(
-                        f"{kind} of pair {tuple(item.address)} is {array.shape[:2]},"
-                        f" its picture {item.before.shape[:2]}",
-                        allowed="pictures of one size",
-                    )
+                    f"{kind} of pair {tuple(item.address)} is {array.shape[:2]},"
+                    f" its picture {item.before.shape[:2]}",
+                    allowed="pictures of one size",
                 )
             pictures.setdefault(kind, []).append(encode(kind, array))
         size = size or len(item.before)

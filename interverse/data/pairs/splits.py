@@ -16,7 +16,7 @@ from typing import Annotated, Literal, NamedTuple, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.rng import check_seed
 from interverse.core.type_checks import number, validated, whole
 
@@ -123,7 +123,7 @@ def split_pairs(
         where: the data set's name, for messages.
     """
     if check_seed(seed) > _LARGEST_SEED:
-        raise InvalidValueError(explain(f"seed is {seed}", allowed=f"0 to {_LARGEST_SEED}"))
+        raise InvalidValueError(f"seed is {seed}", allowed=f"0 to {_LARGEST_SEED}")
     draw = random.Random(seed)
     # The published code shuffles the ID rows with NumPy's old global stream: this one.
     shuffle = np.random.RandomState(seed)
@@ -134,11 +134,9 @@ def split_pairs(
     if not len(shifted.ood) or not len(shifted.id):
         missing = "out-of-distribution" if len(shifted.id) else "in-distribution"
         raise InvalidValueError(
-            explain(
-                f"{where}: shift {config.shift!r} with seed {seed} leaves no {missing} rows of"
-                f" {len(labels.verb)} ({len(kept)} after rebalancing)",
-                fix="Use more pairs, another seed or another shift",
-            )
+            f"{where}: shift {config.shift!r} with seed {seed} leaves no {missing} rows of"
+            f" {len(labels.verb)} ({len(kept)} after rebalancing)",
+            fix="Use more pairs, another seed or another shift",
         )
     if config.test_houses > 0:
         parts = _apart(shifted, part, config, shuffle)
@@ -234,7 +232,7 @@ def location(labels: Labels) -> Shifted:
     """Returns boxes in a right quarter of the picture (ID) and in a left one (OOD); others drop."""
     if labels.box is None:
         raise InvalidValueError(
-            explain("shift 'loca' needs boxes, and the data set has none", fix="Use another shift")
+            "shift 'loca' needs boxes, and the data set has none", fix="Use another shift"
         )
     xmin, ymin, xmax, ymax = (2 * labels.box).T
     level = (ymax < labels.height) | (ymin > labels.height)
@@ -243,11 +241,9 @@ def location(labels: Labels) -> Shifted:
     )
     if not len(right) or not len(left):
         raise InvalidValueError(
-            explain(
-                f"shift 'loca': of {len(level)} boxes {len(right)} lie in a right quarter of the"
-                f" picture and {len(left)} in a left one",
-                fix="Use pairs of rooms/multi-v1; single objects are in the middle of theirs",
-            )
+            f"shift 'loca': of {len(level)} boxes {len(right)} lie in a right quarter of the"
+            f" picture and {len(left)} in a left one",
+            fix="Use pairs of rooms/multi-v1; single objects are in the middle of theirs",
         )
     return Shifted(right, left)
 
@@ -313,10 +309,8 @@ def _apart(
     """Returns parts of which the tests have houses of their own."""
     if labels.house is None:
         raise InvalidValueError(
-            explain(
-                "test_houses needs the house of every pair, and the data set has none",
-                fix="Use test_houses=0",
-            )
+            "test_houses needs the house of every pair, and the data set has none",
+            fix="Use test_houses=0",
         )
     inside = shifted.id[shuffle.permutation(len(shifted.id))]
     outside = shifted.ood[shuffle.permutation(len(shifted.ood))]
@@ -328,11 +322,9 @@ def _apart(
     test_ood, valid_ood = outside[held[1]], outside[~held[1]]
     if not min(len(test_id), len(test_ood), len(rest)):
         raise InvalidValueError(
-            explain(
-                f"{count} test houses of {len(houses)} leave {len(rest)} rows to train on,"
-                f" {len(test_id)} ID and {len(test_ood)} OOD rows to test",
-                fix="Collect more houses, or choose another test_houses or seed",
-            )
+            f"{count} test houses of {len(houses)} leave {len(rest)} rows to train on,"
+            f" {len(test_id)} ID and {len(test_ood)} OOD rows to test",
+            fix="Collect more houses, or choose another test_houses or seed",
         )
     train, valid = _train_and_valid(rest, config, len(test_id))
     found = {"train": train, "valid": valid, "valid_ood": valid_ood}
@@ -348,10 +340,8 @@ def _train_and_valid(rest: Rows, config: SplitConfig, count: int) -> tuple[Rows,
             wanted = max(wanted, -(-min(len(rest), config.train) // 10))
     if wanted and wanted >= len(rest):
         raise InvalidValueError(
-            explain(
-                f"valid is {wanted}, but {len(rest)} rows are left to train on",
-                allowed=f"0 to {len(rest) - 1}",
-            )
+            f"valid is {wanted}, but {len(rest)} rows are left to train on",
+            allowed=f"0 to {len(rest) - 1}",
         )
     start = min(config.train, len(rest) - wanted)
     return rest[:start], rest[start : start + wanted]

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, check_name
 from interverse.core.files.atomic import atomic
 from interverse.data.pairs.pictures import COLOURS, MASKS, Image, PairPictures, open_image, reading
 
@@ -59,10 +59,8 @@ class PairShape:
         check_name("crop", self.crop, CROPS)
         if self.size < 1 or (self.mask_size is not None and self.mask_size < 0):
             raise InvalidValueError(
-                explain(
-                    f"size is {self.size}, mask_size {self.mask_size}",
-                    allowed="a whole number of pixels from 1; mask_size=0 leaves masks out",
-                )
+                f"size is {self.size}, mask_size {self.mask_size}",
+                allowed="a whole number of pixels from 1; mask_size=0 leaves masks out",
             )
 
 
@@ -110,10 +108,8 @@ class Job:
             if not (0 <= xmin < xmax <= width and 0 <= ymin < ymax <= height):
                 told = f"{where['after']}: box {box} does not lie in its picture of"
                 raise FileFormatError(
-                    explain(
-                        f"{told} {width} x {height}",
-                        allowed="xmin < xmax and ymin < ymax, inside the picture",
-                    )
+                    f"{told} {width} x {height}",
+                    allowed="xmin < xmax and ymin < ymax, inside the picture",
                 )
 
         def resized(kind: str, mode: str, size: int) -> NDArray[np.uint8]:
@@ -128,9 +124,7 @@ class Job:
             if mine != theirs:
                 told = f"{where[mask]} is {mine[0]} x {mine[1]}, its picture"
                 raise FileFormatError(
-                    explain(
-                        f"{told} {theirs[0]} x {theirs[1]}", allowed="a mask of its picture's size"
-                    )
+                    f"{told} {theirs[0]} x {theirs[1]}", allowed="a mask of its picture's size"
                 )
         if len(kinds) > len(COLOURS):
             out["masks"] = np.stack([resized(kind, "L", self.mask_size) for kind in MASKS])
@@ -141,7 +135,7 @@ def load_tensors(job: Job, cache: Path) -> PairArrays:
     """Returns the arrays, read from the cache folder or made and left there."""
     if job.shape.crop == "single" and job.boxes is None:
         raise InvalidValueError(
-            explain("crop 'single' needs boxes, and the data set has none", fix="Use crop='multi'")
+            "crop 'single' needs boxes, and the data set has none", fix="Use crop='multi'"
         )
     count, size = len(job.rows), job.shape.size
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(COLOURS, (count, 3, size, size))
@@ -160,7 +154,7 @@ def load_tensors(job: Job, cache: Path) -> PairArrays:
             read[name] = np.array(mapped)
         except (ValueError, EOFError, OSError) as error:
             raise FileFormatError(
-                explain(f"{file} is no cached array: {error}", fix="Remove it; it is made again")
+                f"{file} is no cached array: {error}", fix="Remove it; it is made again"
             ) from error
     return PairArrays(read["before"], read["after"], read.get("masks"))
 
@@ -177,10 +171,8 @@ def _make(job: Job, files: dict[str, Path], shapes: dict[str, tuple[int, ...]]) 
         except OSError as error:
             why = error.strerror or error
             raise InvalidValueError(
-                explain(
-                    f"pictures cannot be kept in {files['before'].parent}: {why}",
-                    fix="Pass cache=FOLDER with one that can be written",
-                )
+                f"pictures cannot be kept in {files['before'].parent}: {why}",
+                fix="Pass cache=FOLDER with one that can be written",
             ) from error
         kinds = (*COLOURS, *MASKS) if job.mask_size else COLOURS
         # Threads: Pillow works outside of Python's lock.

@@ -15,7 +15,7 @@ from typing import Any, final
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, MissingExtraError, explain
+from interverse.core.errors import InvalidValueError, MissingExtraError
 from interverse.core.rng import check_seed
 from interverse.data.pairs.official import OfficialPair, write_scene
 
@@ -77,7 +77,7 @@ class CollectThor:
         check_seed(self.seed)
         if not 0 <= self.first <= self.last:
             raise InvalidValueError(
-                explain(f"houses {self.first} to {self.last}", allowed="0 <= first <= last")
+                f"houses {self.first} to {self.last}", allowed="0 <= first <= last"
             )
 
 
@@ -89,10 +89,8 @@ def collect_thor(config: CollectThor, rules: ThorRules | None = None) -> Path:
         from ai2thor.controller import Controller
     except ImportError as error:
         raise MissingExtraError(
-            explain(
-                f"{error.name} is not installed",
-                fix="Install AI2-THOR and its houses with: pip install ai2thor prior",
-            )
+            f"{error.name} is not installed",
+            fix="Install AI2-THOR and its houses with: pip install ai2thor prior",
         ) from error
     controller = Controller(**controller_options(rules))
     try:

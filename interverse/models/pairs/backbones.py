@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import FileFormatError, explain, missing_extra
+from interverse.core.errors import FileFormatError, missing_extra
 from interverse.models.pairs.config import EncoderConfig
 
 try:
@@ -139,8 +139,6 @@ def _load(kind: type[nn.Module], shape: object, weights: str | None) -> Any:
     except (OSError, ValueError) as error:
         told = str(error).splitlines()[0]
         raise FileFormatError(
-            explain(
-                f"no weights for {kind.__name__} in {weights!r}: {told}",
-                fix="Pass a folder that holds config.json and model.safetensors, or a hub's name",
-            )
+            f"no weights for {kind.__name__} in {weights!r}: {told}",
+            fix="Pass a folder that holds config.json and model.safetensors, or a hub's name",
         ) from error

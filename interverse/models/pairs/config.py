@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, final, get_args
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.type_checks import Positive, number, validated, whole
 from interverse.models.steps import Precision
 
@@ -46,11 +46,11 @@ class EncoderConfig:
         check_name("encoder", self.name, get_args(EncoderName))
         if self.weights is not None and self.scale == "tiny" and self.name != "slots":
             raise InvalidValueError(
-                explain(f"weights {self.weights!r} do not fit scale='tiny'", fix="Use scale='full'")
+                f"weights {self.weights!r} do not fit scale='tiny'", fix="Use scale='full'"
             )
         if self.slots < 1 or self.iterations < 1:
             raise InvalidValueError(
-                explain(f"slots {self.slots}, iterations {self.iterations}", allowed="at least 1")
+                f"slots {self.slots}, iterations {self.iterations}", allowed="at least 1"
             )
 
 
@@ -99,28 +99,22 @@ class PairModelConfig:
     def __post_init__(self) -> None:
         if self.min_mask != 1.0 and self.pairing != "mask":
             raise InvalidValueError(
-                explain(
-                    f"min_mask is {self.min_mask}, but pairing {self.pairing!r} looks at no mask",
-                    fix="Leave it out, or take pairing 'mask' (oracle-mask, lite0-mask)",
-                )
+                f"min_mask is {self.min_mask}, but pairing {self.pairing!r} looks at no mask",
+                fix="Leave it out, or take pairing 'mask' (oracle-mask, lite0-mask)",
             )
         if self.translation and self.frozen:
             raise InvalidValueError(
-                explain(
-                    f"translation is {self.translation}, but a frozen encoder sees a picture once",
-                    fix="Leave it out, or take a model that trains its encoder, such as vanilla",
-                )
+                f"translation is {self.translation}, but a frozen encoder sees a picture once",
+                fix="Leave it out, or take a model that trains its encoder, such as vanilla",
             )
         if self.pairing == "mask" and not self.encoder.name.startswith(("resnet", "lite", "rooms")):
             raise InvalidValueError(
-                explain(
-                    f"pairing 'mask' needs a feature map, {self.encoder.name} has none",
-                    allowed="lite0, rooms, resnet18, resnet50",
-                )
+                f"pairing 'mask' needs a feature map, {self.encoder.name} has none",
+                allowed="lite0, rooms, resnet18, resnet50",
             )
         if self.match == "similarity" and not self.frozen:
             raise InvalidValueError(
-                explain("match='similarity' reorders kept features", fix="Set frozen=True")
+                "match='similarity' reorders kept features", fix="Set frozen=True"
             )
 
     def record(self) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def mask_weights(masks: Tensor | None, grid: int, minimum: float) -> Tensor:
     """Returns (B, 2, grid * grid) weights: 1 where the object is, `minimum` elsewhere."""
     if masks is None:
         raise InvalidValueError(
-            explain("pairing 'mask' needs masks, and these pairs have none", fix="Use 'avg'")
+            "pairing 'mask' needs masks, and these pairs have none", fix="Use 'avg'"
         )
     shrunk = functional.interpolate(
         masks.float(), size=(grid, grid), mode="bilinear", antialias=True
@@ -196,10 +196,8 @@ class Lite0Tokens(nn.Module):
             except (OSError, RuntimeError, AttributeError, FileFormatError) as error:
                 told = str(error).splitlines()[0]
                 raise FileFormatError(
-                    explain(
-                        f"{file} holds no weights of EfficientNet-Lite0: {told}",
-                        fix=f"Leave weights out to take those of the package {PACKAGE}",
-                    )
+                    f"{file} holds no weights of EfficientNet-Lite0: {told}",
+                    fix=f"Leave weights out to take those of the package {PACKAGE}",
                 ) from error
         self.register_buffer("mean", torch.tensor(_MEAN)[:, None, None], persistent=False)
         self.register_buffer("scale", 1 / torch.tensor(_DEVIATION)[:, None, None], persistent=False)

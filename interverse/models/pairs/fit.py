@@ -106,12 +106,10 @@ def fit_pairs(
     check_seed(seed)
     device = torch.device(fit.device)
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise InvalidValueError(
-            explain("device is 'cuda', but torch finds no GPU", fix="Pass device='cpu'")
-        )
+        raise InvalidValueError("device is 'cuda', but torch finds no GPU", fix="Pass device='cpu'")
     if config.pairing == "mask" and data.masks is None:
         raise InvalidValueError(
-            explain("pairing 'mask' needs masks, and these pairs have none", fix="Use 'avg'")
+            "pairing 'mask' needs masks, and these pairs have none", fix="Use 'avg'"
         )
     sets = rows_of(split, len(data), device)
     work = PairWork(config, data.to(device), fit, seed)
@@ -177,11 +175,9 @@ def rows_of(split: Sets, count: int, device: torch.device) -> dict[str, Tensor]:
         least = 2 if name == "train" else 1
         if len(rows) < least:
             raise InvalidValueError(
-                explain(
-                    f"the split's {name} set has {len(rows)} pairs",
-                    allowed=f"at least {least}",
-                    fix="Collect more pairs, or choose another shift or seed",
-                )
+                f"the split's {name} set has {len(rows)} pairs",
+                allowed=f"at least {least}",
+                fix="Collect more pairs, or choose another shift or seed",
             )
         if rows.min() < 0 or rows.max() >= count:
             raise InvalidValueError(

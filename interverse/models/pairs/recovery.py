@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.rng import generator
 from interverse.core.type_checks import validated
 from interverse.models.pairs.config import Count
@@ -271,7 +271,7 @@ def picture_score(imagined: Tensor, true: Tensor, fact: Tensor) -> float:
     wrong, change = ((part - true).square().sum() for part in (imagined, fact))
     if float(change) == 0:
         raise InvalidValueError(
-            explain("the counterfactual pictures equal the fact's", fix="Choose another action")
+            "the counterfactual pictures equal the fact's", fix="Choose another action"
         )
     return float(1 - wrong / change)
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.files.tensor_files import write_safetensors
 from interverse.core.rng import Noise, generator
@@ -239,7 +239,7 @@ class SlotTraining:
     def __post_init__(self) -> None:
         if self.encoder.name != "slots" or self.encoder.weights is not None:
             raise InvalidValueError(
-                explain(f"encoder {self.encoder.name!r}", allowed="slots, without weights")
+                f"encoder {self.encoder.name!r}", allowed="slots, without weights"
             )
 
     def rate(self, step: int) -> float:
@@ -265,10 +265,8 @@ def train_slots(
     """
     if tuple(images.shape[1:]) != (3, how.encoder.resolution, how.encoder.resolution):
         raise InvalidValueError(
-            explain(
-                f"pictures are {tuple(images.shape)}",
-                allowed=f"(N, 3, {how.encoder.resolution}, {how.encoder.resolution})",
-            )
+            f"pictures are {tuple(images.shape)}",
+            allowed=f"(N, 3, {how.encoder.resolution}, {how.encoder.resolution})",
         )
     device = torch.device(how.device)
     with seeded("slots/weights", seed):

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.func import functional_call, grad, grad_and_value, stack_module_state, vmap
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.models.pairs.config import PairFit, PairModelConfig
 from interverse.models.pairs.fit import SETS, Listener, PairRun, Sets, epoch_rows, rows_of
 from interverse.models.pairs.head import change_penalty
@@ -127,10 +127,8 @@ class _HeadStack:
         means = totals / real.sum((1, 2))[:, None]
         if not bool(torch.isfinite(means[:, 0]).all()):
             raise InvalidValueError(
-                explain(
-                    "the training loss of a head is no longer a number",
-                    fix="Lower learning_rate or independence",
-                )
+                "the training loss of a head is no longer a number",
+                fix="Lower learning_rate or independence",
             )
         tested = {name: self._accuracy(name) for name in SETS[1:]}
         seconds = time.perf_counter() - began
@@ -261,10 +259,8 @@ def _works(jobs: Sequence[HeadJob], data: PairTensors, fit: PairFit) -> list[Pai
     for job in jobs:
         if not stacks(job.config) or shared(job.config) != shared(jobs[0].config):
             raise InvalidValueError(
-                explain(
-                    "the models of a stack differ, or train their encoder",
-                    allowed="one frozen encoder and head; independence and sparsity may differ",
-                )
+                "the models of a stack differ, or train their encoder",
+                allowed="one frozen encoder and head; independence and sparsity may differ",
             )
         if job.seed not in made:
             made[job.seed] = PairWork(job.config, data, fit, job.seed)
@@ -274,7 +270,7 @@ def _works(jobs: Sequence[HeadJob], data: PairTensors, fit: PairFit) -> list[Pai
         out.append(work)
     if len(made) > 1 and out[0].encoder.source == "random":
         raise InvalidValueError(
-            explain("random encoders of several seeds share no features", fix="Stack one seed")
+            "random encoders of several seeds share no features", fix="Stack one seed"
         )
     out[0].keep_features()
     for work in out[1:]:

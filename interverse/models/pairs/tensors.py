@@ -64,7 +64,7 @@ class PairTensors:
         size = shape[-1] if shape else 0
         if self.images.dtype != torch.uint8 or shape != (count, 2, 3, size, size):
             raise InvalidValueError(
-                explain(f"images are {self.images.dtype} {shape}", allowed="uint8 (N, 2, 3, S, S)")
+                f"images are {self.images.dtype} {shape}", allowed="uint8 (N, 2, 3, S, S)"
             )
         for name, labels, names in (
             ("verb", self.verb, self.verbs),
@@ -72,28 +72,24 @@ class PairTensors:
         ):
             if tuple(labels.shape) != (count,):
                 raise InvalidValueError(
-                    explain(f"{name} has shape {tuple(labels.shape)}", allowed=f"({count},)")
+                    f"{name} has shape {tuple(labels.shape)}", allowed=f"({count},)"
                 )
             wrong = ((labels < 0) | (labels >= len(names))).nonzero()
             if len(wrong):
                 row = int(wrong[0, 0])
                 raise InvalidValueError(
-                    explain(
-                        f"{name} of pair {row} is {int(labels[row])}",
-                        allowed=f"0 to {len(names) - 1}, places in {name}s",
-                    )
+                    f"{name} of pair {row} is {int(labels[row])}",
+                    allowed=f"0 to {len(names) - 1}, places in {name}s",
                 )
         if self.masks is not None and tuple(self.masks.shape) != (count, 2, size, size):
             raise InvalidValueError(
-                explain(
-                    f"masks are {tuple(self.masks.shape)}, pictures {shape}",
-                    allowed=f"({count}, 2, {size}, {size})",
-                )
+                f"masks are {tuple(self.masks.shape)}, pictures {shape}",
+                allowed=f"({count}, 2, {size}, {size})",
             )
         for name, values in self.factors.items():
             if values.shape != (count, 2):
                 raise InvalidValueError(
-                    explain(f"factor {name!r} is {values.shape}", allowed=f"({count}, 2)")
+                    f"factor {name!r} is {values.shape}", allowed=f"({count}, 2)"
                 )
 
     def __len__(self) -> int:
@@ -236,9 +232,7 @@ def load(path: Path) -> PairTensors:
         raise FileFormatError(explain(f"{path} cannot be read as .npz: {error}")) from error
     missing = [name for name in _NEEDED if name not in held]
     if missing:
-        raise FileFormatError(
-            explain(f"{path} lacks {', '.join(missing)}", allowed=", ".join(_NEEDED))
-        )
+        raise FileFormatError(f"{path} lacks {', '.join(missing)}", allowed=", ".join(_NEEDED))
     try:
         before, after, masks = held["before"], held["after"], held.get("masks")
         if str(held["coding"]) == "difference":

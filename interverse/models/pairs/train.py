@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import torch
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.core.type_checks import Seed, number, one_of, validated, whole
 from interverse.data.pairs import CollectPairs, Split, SplitConfig, collect_pairs, split_pairs
@@ -120,10 +120,8 @@ class TrainPairs:
         if self.encoder is not None:
             if not encoder.name.startswith("resnet"):
                 raise InvalidValueError(
-                    explain(
-                        f"encoder is {self.encoder}, but {self.model} has {encoder.name}",
-                        fix="Take a model with a ResNet, such as vanilla or resnet-frozen",
-                    )
+                    f"encoder is {self.encoder}, but {self.model} has {encoder.name}",
+                    fix="Take a model with a ResNet, such as vanilla or resnet-frozen",
                 )
             encoder = replace(encoder, name=self.encoder)
         encoder = _at_size(encoder, _SIZE if self.size is None else self.size)
@@ -181,17 +179,14 @@ def load_pairs(config: TrainPairs) -> PairTensors:
         for asked, held, flag in ((config.task, task, "task"), (config.size, pairs.size, "size")):
             if asked not in (None, held):
                 raise InvalidValueError(
-                    explain(
-                        f"{flag} is {asked}, but the pictures in {config.data} are of {flag}"
-                        f" {held}",
-                        fix=f"Pass --{flag} {held}, or other data",
-                    )
+                    f"{flag} is {asked}, but the pictures in {config.data} are of {flag} {held}",
+                    fix=f"Pass --{flag} {held}, or other data",
                 )
         return pairs
     folder = config.data
     if folder is not None and not folder.is_dir():
         raise InvalidValueError(
-            explain(f"{folder} is no folder", allowed="a folder of pairs, a .npz file, or toy")
+            f"{folder} is no folder", allowed="a folder of pairs, a .npz file, or toy"
         )
     if folder is None:
         folder = collect_pairs(
@@ -208,10 +203,8 @@ def load_pairs(config: TrainPairs) -> PairTensors:
     made_in = "" if found.header is None else found.header.id
     if crop == "multi" and _CROPS.get(made_in) == "single":
         raise InvalidValueError(
-            explain(
-                f"{folder} holds pairs of {made_in}: pictures of one object, not of scenes",
-                fix=f"Pass --task {made_in}, or other data",
-            )
+            f"{folder} holds pairs of {made_in}: pictures of one object, not of scenes",
+            fix=f"Pass --task {made_in}, or other data",
         )
     return from_dataset(found, size=size, crop=crop)
 

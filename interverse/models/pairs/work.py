@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.core.rng import Noise
 from interverse.models.pairs.config import PairFit, PairModelConfig
@@ -140,10 +140,8 @@ class PairWork:
         loss, right, told, changed = (totals / len(rows)).tolist()
         if not math.isfinite(loss):
             raise InvalidValueError(
-                explain(
-                    "the training loss is no longer a number",
-                    fix="Lower learning_rate or independence, or use precision='float32'",
-                )
+                "the training loss is no longer a number",
+                fix="Lower learning_rate or independence, or use precision='float32'",
             )
         out = {"loss": loss, "train": right, "seconds": time.perf_counter() - began}
         if self.config.independence > 0:
