@@ -68,6 +68,14 @@ class PairRun:
     selection: Mapping[str, Mapping[str, float]]
     weights: str
 
+    @classmethod
+    def of(
+        cls, work: PairWork, sets: Mapping[str, Tensor], history: Sequence[Mapping[str, Any]]
+    ) -> PairRun:
+        """Returns a run that has ended, with what each rule selects of its history."""
+        told = {"selection": select(history), "weights": work.encoder.source}
+        return cls(work=work, sets=sets, history=tuple(history), **told)  # type: ignore[arg-type]
+
     def record(self) -> dict[str, Any]:
         """Returns all but the networks as JSON values."""
         return {
@@ -136,13 +144,7 @@ def fit_pairs(
             run.keep(epoch + 1, reached)
             for listener in listeners:
                 listener(row)
-    found = PairRun(
-        work=work,
-        sets=sets,
-        history=tuple(history),
-        selection=select(history),
-        weights=work.encoder.source,
-    )
+    found = PairRun.of(work, sets, history)
     if fit.out is not None:
         write_json(fit.out / "run.json", found.record())
         if fit.keep_weights:

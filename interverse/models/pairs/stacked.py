@@ -23,7 +23,6 @@ from interverse.models.pairs.fit import SETS, Listener, PairRun, Sets, epoch_row
 from interverse.models.pairs.head import change_penalty
 from interverse.models.pairs.tensors import PairTensors
 from interverse.models.pairs.work import BETAS, PairWork, batches
-from interverse.models.pairs.yardsticks import select
 from interverse.models.steps import matmul_precision
 
 Weights = dict[str, Tensor]
@@ -85,16 +84,8 @@ def fit_heads(
             for listener in listeners:
                 listener({"epoch": epoch + 1, **mean})
     stack.finish()
-    return [
-        PairRun(
-            work=work,
-            sets=sets,
-            history=tuple(history),
-            selection=select(history),
-            weights=work.encoder.source,
-        )
-        for work, sets, history in zip(stack.works, stack.sets, histories, strict=True)
-    ]
+    parts = zip(stack.works, stack.sets, histories, strict=True)
+    return [PairRun.of(*part) for part in parts]
 
 
 @final
