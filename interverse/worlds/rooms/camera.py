@@ -77,13 +77,9 @@ def choose_view(
 ) -> RoomView:
     """Returns a camera that sees one of the boxes in clear sight, and another if it can.
 
-    Args:
-        room: its furniture stands in the way.
-        boxes: of the items, closed.
-        target: which of them is looked at.
-        numbers: (TRIES, NUMBERS) uniform numbers.
-        close: whether the object fills the picture; else it lies somewhere in it.
-        side: 0 stands in the nearer half of the places, 1 in the farther; None anywhere.
+    `boxes` are of the items, closed; `target` is the one looked at, which fills the picture if
+    `close`. Side 0 stands in the nearer half of the places, 1 in the farther, None anywhere.
+    `numbers` are (TRIES, NUMBERS) uniform ones.
     """
     floor = _places(room)
     box = boxes[target]
@@ -152,25 +148,15 @@ def _try(floor: Floats, box: Bounds, u: Floats, *, close: bool, side: int | None
     return RoomView(place, yaw, pitch, float(fov))
 
 
-def _places(room: Room) -> Floats:
-    return _floor_places(room.seed, room.size, tuple(map(_flat, room.taken.lows, room.taken.highs)))
-
-
-def _flat(low: Floats, high: Floats) -> tuple[float, ...]:
-    return (*low.tolist(), *high.tolist())
-
-
 @functools.lru_cache(maxsize=64)
-def _floor_places(
-    seed: int, size: tuple[float, float, float], boxes: tuple[tuple[float, ...], ...]
-) -> Floats:
+def _places(room: Room) -> Floats:
     """Returns places (P, 2) on the floor where one can stand."""
-    x = np.arange(-size[0] / 2 + 0.25, size[0] / 2 - 0.24, _GRID)
-    y = np.arange(-size[1] / 2 + 0.25, size[1] / 2 - 0.24, _GRID)
+    wide, deep = room.size[0] / 2, room.size[1] / 2
+    x = np.arange(-wide + 0.25, wide - 0.24, _GRID)
+    y = np.arange(-deep + 0.25, deep - 0.24, _GRID)
     places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     keep = np.ones(len(places), dtype=bool)
-    for box in boxes:
-        low, high = np.array(box[:3]), np.array(box[3:])
+    for low, high in zip(room.taken.lows, room.taken.highs, strict=True):
         if low[2] < _HIP and high[2] > 0.05:
             near = (places > low[:2] - _BODY) & (places < high[:2] + _BODY)
             keep &= ~np.all(near, axis=1)

@@ -26,11 +26,6 @@ def draw_light(
     """Returns colour, brightness and time of day for uniform numbers (5,).
 
     A room has lamps of its own hue; two thirds of the draws stay near to it.
-
-    Args:
-        room_hue: 0 to 1.
-        numbers: uniform.
-        lamps: a name of `SATURATION`.
     """
     hue = room_hue + (numbers[0] - 0.5) * 0.2 if numbers[4] < 0.66 else numbers[0]
     low, high = SATURATION[lamps]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
@@ -21,10 +21,13 @@ from interverse.sim.studio import DrawingStage
 from interverse.worlds.rooms.assemble import Assembled, Palette, item_spec
 from interverse.worlds.rooms.camera import RoomView
 from interverse.worlds.rooms.lights import light_edits, sky_color
-from interverse.worlds.rooms.placing import Pose
-from interverse.worlds.rooms.room import Room, Thing, plan_room
+from interverse.worlds.rooms.room import Room, Thing, item_of, plan_room
 from interverse.worlds.rooms.shell import Opening, shell
 
+Grade = tuple[float, float, float]  # on, dirty, broken, where one is neither 0 nor 1
+Cast = tuple[tuple[int, str, int, Grade | None, Form | None], ...]
+"""Index, class, instance of each item, the state its surfaces are mixed for, a form not its own."""
+Part = Literal["rgb", "items", "depth"]
 CAMERA = "eye"
 LIGHTS = ("ceiling", "fill", "window")
 _CANDELA = {"ceiling": 300_000.0, "fill": 150_000.0, "window": 25_000.0}
@@ -32,61 +35,83 @@ _LAMP_CANDELA = 30_000.0
 _HIDDEN = 5  # a group of geoms that renderers leave out
 _SHADOW_PIXELS = 1024  # a side of the shadow map
 _SAMPLES = 4  # of a pixel, against jagged edges
+_ASKED: dict[Part, studio.Part] = {"rgb": "rgb", "items": "geoms", "depth": "depth"}
+_LAMP = 0.9  # strength of an item's own light where lamps shine
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Staged:
+    """A room ready to be drawn."""
+
+    model: Any
+    stage: DrawingStage
+    items: tuple[Assembled, ...]
+    """How each item stands in the model."""
+    indices: tuple[int, ...]
+    """Which of the room's items each of those is."""
+    owner: NDArray[np.int16]
+    """(ngeom,) place of the item that a geom belongs to, -1 for the room's own."""
+    sky: tuple[int, ...]
+    """Geoms that show the sky."""
+    lamps: bool
+    """Whether lamps are lights of the model."""
+    openings: tuple[Opening, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shot:
+    """What a picture shows: things by index with their states, a camera and a light."""
+
+    things: Sequence[Thing | None]
+    states: NDArray[np.float64]
+    view: RoomView
+    light: tuple[NDArray[np.float64], float, float]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
-    """A compiled room.
+class Frame:
+    """A picture: colours, the index of the item at each pixel (-1 for none), depth in metres."""
 
-    Attributes:
-        model: of MuJoCo. items: how each item stands in it, by its index in the room.
-        owner: (ngeom,) index of the item a geom belongs to, -1 for the room's own.
-        shadowless: geoms that may move or vanish and therefore cast no shadow.
-        sky: geoms that show the sky. lamps: whether lamps are lights of the model.
+    rgb: NDArray[np.uint8] | None
+    items: NDArray[np.int16] | None
+    depth: NDArray[np.float32] | None
+
+
+def cast_of(things: Sequence[Thing | None], states: NDArray[np.float64]) -> Cast:
+    """Returns what a model is made of, whatever the places: things and states (items, 4)."""
+    found = []
+    for i, thing in enumerate(things):
+        if thing is not None:
+            grade = None  # on, dirty and broken in hundredths, unless each is 0 or 1
+            if np.any((states[i][1:] != 0) & (states[i][1:] != 1)):
+                on, dirty, broken = (
+                    float(v) if v in (0.0, 1.0) else min(max(round(float(v), 2), 0.01), 0.99)
+                    for v in states[i][1:]
+                )
+                grade = (on, dirty, broken)
+            found.append((i, thing.cls, thing.instance, grade, thing.form))
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=12)
+def staged(seed: int, objects: int, cast: Cast, *, spill: bool, high: bool) -> Staged:
+    """Returns the room of a seed with a cast in it; the last few are kept.
+
+    `spill` has lamps shine and moving parts cast shadows, `high` has Filament draw it.
     """
-
-    model: Any
-    items: tuple[Assembled, ...]
-    owner: NDArray[np.int16]
-    shadowless: tuple[int, ...]
-    sky: tuple[int, ...]
-    lamps: bool = False
-
-
-def build_model(
-    room: Room,
-    things: Sequence[Thing],
-    *,
-    lamps: bool,
-    high: bool = False,
-    grades: Mapping[int, Mapping[str, float]] | None = None,
-) -> Model:
-    """Returns the room with these things in it, in their places by the plan.
-
-    Args:
-        room: the plan.
-        things: items, one an index of the room; they may be others than the plan's own.
-        lamps: whether lamps are lights of the model, that shine on their surroundings.
-        high: whether it is for Filament, which wants lights in candela.
-        grades: by place in `things`, a state between others that surfaces are mixed for.
-    """
-    graded = grades or {}
+    room = plan_room(seed, objects)
     spec = _new_spec(room)
     palette = Palette(spec)
     skies = _add_room(palette, room)
-    items = tuple(
-        item_spec(
-            palette,
-            thing.item,
-            f"item{i}",
-            pos=thing.pose.position.tolist(),
-            quat=thing.pose.quaternion,
-            grade=graded.get(i),
-        )
-        for i, thing in enumerate(things)
-    )
-    for item in items if lamps else ():
+    items = []
+    for place, (_, cls, instance, grade, form) in enumerate(cast):
+        state = None if grade is None else dict(zip(PROPERTIES[1:], grade, strict=True))
+        what = item_of(cls, instance, form)
+        items.append(item_spec(palette, what, f"item{place}", grade=state))
+    for item in items if spill else ():
         if item.item.light is not None:
             spec.body(item.body).add_light(
                 name=f"{item.body}/lamp",
@@ -98,44 +123,32 @@ def build_model(
                 attenuation=(1.0, 0.3, 0.6),
                 diffuse=(0, 0, 0),
             )
-    for light in spec.lights if high else ():
+    for light in spec.lights if high else ():  # Filament wants candela
         light.intensity = _CANDELA.get(light.name, _LAMP_CANDELA)
-    skies += [skin.geom for item in items for skin in item.skins if skin.part.outlook]
     model = spec.compile()
     owner = np.full(model.ngeom, -1, np.int16)
-    shadowless = []
-    for i, item in enumerate(items):
+    loose = []  # what may move or vanish casts no shadow
+    for place, item in enumerate(items):
         moving: set[str | None] = set()
         for skin in item.skins:
             part, geom = skin.part, model.geom(skin.geom).id
-            owner[geom] = i
+            owner[geom] = place
+            if part.outlook:
+                skies.append(skin.geom)
             if part.joint is not None or part.parent in moving:
                 moving.add(part.name)
             if part.name in moving or part.shown_when is not None or part.hidden_when is not None:
-                shadowless.append(geom)
-    sky = tuple(model.geom(name).id for name in skies)
-    return Model(model, items, owner, tuple(shadowless), sky, lamps)
-
-
-def state_edits(
-    built: Model, states: NDArray[np.float64]
-) -> tuple[dict[str, Any], NDArray[np.float64]]:
-    """Returns the fields and joint positions of a model whose items are in states (items, 4)."""
-    model = built.model
-    names = ("geom_matid", "geom_group", "geom_rgba", "mat_emission")
-    fields = {name: getattr(model, name).copy() for name in names}
-    qpos = np.zeros(model.nq)
-    for item, values in zip(built.items, states, strict=True):
-        state = dict(zip(PROPERTIES, values.tolist(), strict=True))
-        for name, position in item.positions(state).items():
-            qpos[model.joint(name).qposadr[0]] = position
-        for name, look in item.looks(state).items():
-            geom, material = model.geom(name).id, model.mat(look.material).id
-            fields["geom_matid"][geom] = material
-            fields["geom_group"][geom] = 0 if look.seen else _HIDDEN
-            fields["geom_rgba"][geom, 3] = 1.0 if look.seen else 0.0  # Filament knows no groups
-            fields["mat_emission"][material] = look.emission
-    return fields, qpos
+                loose.append(geom)
+    return Staged(
+        model=model,
+        stage=DrawingStage(model, shadowless=() if spill else tuple(loose), high=high),
+        items=tuple(items),
+        indices=tuple(entry[0] for entry in cast),
+        owner=owner,
+        sky=tuple(model.geom(name).id for name in skies),
+        lamps=spill,
+        openings=room.openings,
+    )
 
 
 def _new_spec(room: Room) -> Any:
@@ -171,7 +184,8 @@ def _add_room(palette: Palette, room: Room) -> list[str]:
         by_surface.setdefault(surface, []).append(mesh)
     for standing in room.standing:
         for mesh, surface in standing.prop.parts:
-            by_surface.setdefault(surface, []).append(posed(mesh, standing.pose))
+            upright = rotated(mesh, (0, 0, 1), standing.pose.yaw)
+            by_surface.setdefault(surface, []).append(moved(upright, standing.pose.position))
     skies = []
     for number, (surface, meshes) in enumerate(by_surface.items()):
         name = f"room{number}"
@@ -182,117 +196,32 @@ def _add_room(palette: Palette, room: Room) -> list[str]:
     return skies
 
 
-def posed(mesh: Mesh, pose: Pose) -> Mesh:
-    """Returns a mesh where its thing stands."""
-    return moved(rotated(mesh, (0, 0, 1), pose.yaw), pose.position)
-
-
-# ---------------------------------------------------------------------------------------- frames
-
-Grade = tuple[float, float, float]  # on, dirty, broken, where one is neither 0 nor 1
-Cast = tuple[tuple[int, str, int, Grade | None, Form | None], ...]
-"""Index, class, instance of each item, the state its surfaces are mixed for, a form not its own."""
-Part = Literal["rgb", "items", "depth"]
-_ASKED: dict[Part, studio.Part] = {"rgb": "rgb", "items": "geoms", "depth": "depth"}
-_LAMP = 0.9  # strength of an item's own light where lamps shine
-_NOWHERE = Pose(np.zeros(3), 0.0)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Staged:
-    """A room ready to be drawn."""
-
-    built: Model
-    stage: DrawingStage
-    indices: tuple[int, ...]
-    """The item in each place of the model."""
-    openings: tuple[Opening, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Shot:
-    """What a picture shows: things by index with their states, a camera and a light."""
-
-    things: Sequence[Thing | None]
-    states: NDArray[np.float64]
-    view: RoomView
-    light: tuple[NDArray[np.float64], float, float]
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Frame:
-    """A picture: colours, the index of the item at each pixel (-1 for none), depth in metres."""
-
-    rgb: NDArray[np.uint8] | None
-    items: NDArray[np.int16] | None
-    depth: NDArray[np.float32] | None
-
-
-def cast_of(things: Sequence[Thing | None], states: NDArray[np.float64]) -> Cast:
-    """Returns what a model is made of, whatever the places.
-
-    Args:
-        things: by index in the room.
-        states: (items, 4) of them.
-    """
-    return tuple(
-        (i, t.cls, t.instance, _grade(states[i]), t.form)
-        for i, t in enumerate(things)
-        if t is not None
-    )
-
-
-def _grade(state: NDArray[np.float64]) -> Grade | None:
-    """Returns on, dirty and broken in hundredths, None where each is 0 or 1."""
-    if np.all((state[1:] == 0) | (state[1:] == 1)):
-        return None
-    on, dirty, broken = (
-        float(v) if v in (0.0, 1.0) else min(max(round(float(v), 2), 0.01), 0.99) for v in state[1:]
-    )
-    return on, dirty, broken
-
-
-@functools.lru_cache(maxsize=12)
-def staged(seed: int, objects: int, cast: Cast, *, spill: bool, high: bool) -> Staged:
-    """Returns the room of a seed with a cast in it; the last few are kept.
-
-    Args:
-        seed: of the room.
-        objects: how many items it has at most.
-        cast: its items.
-        spill: whether lamps shine and moving parts cast shadows.
-        high: whether Filament draws it.
-    """
-    room = plan_room(seed, objects)
-    things = [Thing(cls, instance, _NOWHERE, form) for _, cls, instance, _, form in cast]
-    grades = {
-        place: dict(zip(PROPERTIES[1:], entry[3], strict=True))
-        for place, entry in enumerate(cast)
-        if entry[3] is not None
-    }
-    built = build_model(room, things, lamps=spill, high=high, grades=grades)
-    stage = DrawingStage(built.model, shadowless=() if spill else built.shadowless, high=high)
-    return Staged(built, stage, tuple(entry[0] for entry in cast), room.openings)
+def state_edits(
+    model: Any, items: Sequence[Assembled], states: NDArray[np.float64]
+) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    """Returns the fields and joint positions of a model whose items are in states (items, 4)."""
+    names = ("geom_matid", "geom_group", "geom_rgba", "mat_emission")
+    fields = {name: getattr(model, name).copy() for name in names}
+    qpos = np.zeros(model.nq)
+    for item, values in zip(items, states, strict=True):
+        state = dict(zip(PROPERTIES, values.tolist(), strict=True))
+        for name, position in item.positions(state).items():
+            qpos[model.joint(name).qposadr[0]] = position
+        for name, look in item.looks(state).items():
+            geom, material = model.geom(name).id, model.mat(look.material).id
+            fields["geom_matid"][geom] = material
+            fields["geom_group"][geom] = 0 if look.seen else _HIDDEN
+            fields["geom_rgba"][geom, 3] = 1.0 if look.seen else 0.0  # Filament knows no groups
+            fields["mat_emission"][material] = look.emission
+    return fields, qpos
 
 
 def draw(scene: Staged, shot: Shot, *, size: int, parts: Collection[Part], fast: bool) -> Frame:
-    """Returns a picture.
-
-    Args:
-        scene: a room ready to be drawn.
-        shot: what it shows.
-        size: pixels a side.
-        parts: which of rgb, items and depth to draw.
-        fast: whether the quick renderer draws the colours whatever the quality.
-    """
-    rows, built = list(scene.indices), scene.built
-    model = built.model
-    edits, qpos = state_edits(built, shot.states[rows])
+    """Returns a picture; `fast` has the quick renderer draw the colours whatever the quality."""
+    rows, model = list(scene.indices), scene.model
+    edits, qpos = state_edits(model, scene.items, shot.states[rows])
     position, turn = model.body_pos.copy(), model.body_quat.copy()
-    for row, item in zip(rows, built.items, strict=True):
+    for row, item in zip(rows, scene.items, strict=True):
         thing = shot.things[row]
         if thing is not None:
             body = model.body(item.body).id
@@ -302,8 +231,8 @@ def draw(scene: Staged, shot: Shot, *, size: int, parts: Collection[Part], fast:
     for row, name in enumerate(LIGHTS):
         light = model.light(name).id
         diffuse[light], way[light] = lights["light_diffuse"][row], lights["light_dir"][row]
-    for row, item in zip(rows, built.items, strict=True):
-        if built.lamps and item.item.light is not None:
+    for row, item in zip(rows, scene.items, strict=True):
+        if scene.lamps and item.item.light is not None:
             lamp = model.light(f"{item.body}/lamp").id
             diffuse[lamp] = _LAMP * shot.states[row, 1] * np.array([1.0, 0.85, 0.6])
     edits |= {
@@ -316,12 +245,12 @@ def draw(scene: Staged, shot: Shot, *, size: int, parts: Collection[Part], fast:
         "light_dir": way,
         "headlight_ambient": lights["headlight_ambient"],
     }
-    edits["geom_rgba"][list(built.sky), :3] = sky_color(shot.light[2])
+    edits["geom_rgba"][list(scene.sky), :3] = sky_color(shot.light[2])
     asked = [_ASKED[part] for part in parts]
     seen = scene.stage.draw(edits, qpos=qpos, size=size, parts=asked, fast=fast)
     if seen.geoms is None:
         return Frame(seen.rgb, None, seen.depth)
-    owner = built.owner
+    owner = scene.owner
     table = np.full(len(owner) + 1, -1, np.int16)  # the last is for no geom at all
     table[:-1] = np.where(owner >= 0, np.array([*rows, -1], np.int16)[owner], -1)
     return Frame(seen.rgb, table[seen.geoms], seen.depth)

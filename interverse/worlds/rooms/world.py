@@ -251,14 +251,7 @@ class Rooms(World):
     def frame(
         self, world: int, size: int, parts: Collection[Part] = _COLOURS, *, fast: bool = False
     ) -> Frame:
-        """Returns a picture of a world.
-
-        Args:
-            world: which.
-            size: pixels a side.
-            parts: which of rgb, items and depth to draw.
-            fast: whether the quick renderer draws it whatever the quality.
-        """
+        """Returns a picture of a world; `fast` has the quick renderer draw it in any quality."""
         row = self.hidden(world)
         shot = self._shot(row)
         # The model of a world's room, made at first and then kept.

@@ -17,7 +17,7 @@ from interverse.art.rooms.objects import CLASSES, TRAITS, build_item
 from interverse.sim.assets import add_material
 from interverse.sim.studio import DrawingStage
 from interverse.worlds.rooms.assemble import Palette, item_spec
-from interverse.worlds.rooms.scene import Model, state_edits
+from interverse.worlds.rooms.scene import state_edits
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Studio:
         owner = np.full(model.ngeom, -1, np.int16)
         owner[own] = 0
         self._own = own
-        self._built = Model(model, (assembled,), owner, (), ())
+        self._model, self._item = model, assembled
         self._stage = DrawingStage(model)
 
     def draw(self, state: Mapping[str, float] | None = None, size: int = 128) -> np.ndarray:
@@ -70,7 +70,7 @@ class Studio:
 
     def _edits(self, state: Mapping[str, float] | None):
         row = [[(state or {}).get(name, 0.0) for name in PROPERTIES]]
-        return state_edits(self._built, np.array(row))
+        return state_edits(self._model, [self._item], np.array(row))
 
 
 def shown(cls: str, prop: str) -> tuple[dict[str, float], dict[str, float]]:
