@@ -1,4 +1,4 @@
-"""Causal Triplet's tables made again: the published numbers, the work, the comparison."""
+"""Causal Triplet's tables made again: printed numbers, the work, verdicts, confounding curves."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
-from interverse.benchmarks.causaltriplet import compare
+from interverse.benchmarks.causaltriplet import compare, confounding
+from interverse.benchmarks.causaltriplet.compare import representation
 from interverse.benchmarks.causaltriplet.figures import sweep_figure, write_figures
 from interverse.benchmarks.causaltriplet.run import _TripletWork, reproduce
 from interverse.benchmarks.causaltriplet.settings import (
@@ -24,12 +26,14 @@ from interverse.benchmarks.causaltriplet.settings import (
     table_variants,
     wanted,
 )
-from interverse.benchmarks.comparison import summary
+from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
 from interverse.benchmarks.driver import row_file
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.fit.work import Clock
+from interverse.metrics.comparison import holm
 from interverse.models.checkpoint import write_json
+from interverse.models.pairs.config import PairFit
 from interverse.models.pairs.tensors import save
 from interverse.models.pairs.toy import toy_pairs
 
@@ -309,3 +313,153 @@ def test_pictures_of_one_object_are_not_taken_for_scenes(tmp_path):
     assert made._rooms("single").crop == "single"
     with pytest.raises(InvalidValueError, match="no pairs of crop 'multi'"):
         made._rooms("multi")
+
+
+NOISES = {
+    "normal": lambda rng, shape: rng.normal(0, 0.05, shape),
+    "uniform": lambda rng, shape: rng.uniform(-0.1, 0.1, shape),
+    "heavy": lambda rng, shape: 0.03 * rng.standard_t(3, shape),
+}
+
+
+def claims(values):
+    return [{str(seed): float(v) for seed, v in enumerate(row)} for row in values]
+
+
+def share_of_verdicts(draw, *, families, claims_each, seeds):
+    rng = np.random.default_rng(7)
+    tables = 0
+    for _ in range(families):
+        found = judge(claims(draw(rng, (claims_each, seeds))))
+        tables += any(f["verdict"] in ("confirmed", "contradicted") for f in found)
+    return tables / families
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_noise_gets_a_verdict_in_at_most_six_percent_of_cases(noise):
+    share = share_of_verdicts(NOISES[noise], families=800, claims_each=1, seeds=LEAST_SEEDS)
+    assert share <= 0.06
+
+
+def test_a_whole_table_of_noise_gets_any_verdict_in_at_most_six_percent_of_cases():
+    share = share_of_verdicts(NOISES["normal"], families=200, claims_each=12, seeds=LEAST_SEEDS)
+    assert share <= 0.06
+
+
+def test_a_score_that_is_no_number_gets_no_verdict():
+    clear = {str(seed): 0.1 + 0.001 * seed for seed in range(10)}
+    found = judge([clear | {"3": float("nan")}, clear])
+    assert [claim["verdict"] for claim in found] == ["a score is no number", "confirmed"]
+
+
+def test_three_seeds_never_get_a_verdict():
+    assert share_of_verdicts(NOISES["normal"], families=200, claims_each=3, seeds=3) == 0
+
+
+def test_effects_are_found_with_their_sign():
+    rng = np.random.default_rng(0)
+    found = judge(claims([rng.normal(mean, 0.02, 10) for mean in (0.1, -0.1, 0.0)]))
+    assert [f["verdict"] for f in found] == ["confirmed", "contradicted", "open"]
+    assert judge([{}])[0]["verdict"] == "no common seed"
+    same = judge(claims([[0.25] * 10, [0.0] * 10]))
+    assert [f["verdict"] for f in same] == ["confirmed", "open"]
+
+
+def test_intervals_and_correction_are_scipys():
+    values = np.random.default_rng(1).normal(0.3, 0.1, 10)
+    found = summary(claims([values])[0])
+    known = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert (found["low"], found["high"]) == pytest.approx((known.low, known.high), rel=1e-12)
+    weak = np.random.default_rng(2).normal(0.03, 0.1, 10)
+    assert judge(claims([weak]))[0]["p"] == pytest.approx(
+        stats.ttest_1samp(weak, 0).pvalue, abs=1e-4
+    )
+    # Holm 1979, by hand: sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1, never falling.
+    assert holm(np.array([0.03, 0.005, 0.04, 0.01])) == pytest.approx([0.06, 0.02, 0.06, 0.03])
+    assert summary({"1": 0.5})["low"] is None
+
+
+def test_numbers_are_rounded_once_when_they_are_printed():
+    values = {"1": 0.76947, "2": 0.76945}  # 0.7695 to four digits, 0.770 from there to three
+    found = summary(values)
+    assert found["seeds"] == values
+    assert found["mean"] == np.mean([*values.values()])
+    assert found["deviation"] == np.std([*values.values()])
+    assert f"{found['mean']:.3f}" == "0.769"
+    held = [{"object": {"accuracy": v}, "change": {"own": v}} for v in values.values()]
+    assert representation(held)["own_change"] == np.mean([*values.values()])
+
+
+def pairs_of(strength, count=240):
+    """Toy pairs in 12 houses: with this probability, noun n goes with verb n alone."""
+    found = toy_pairs(count, size=16, seed=0)
+    follows = np.random.default_rng(1).random(count) < strength
+    noun = torch.where(torch.as_tensor(follows), found.verb, found.noun)
+    return replace(found, noun=noun, extra={"scenes": np.arange(count) % 12})
+
+
+def test_no_house_of_a_test_is_trained_in():
+    confounded, plain = pairs_of(0.9), pairs_of(0.0)
+    split = confounding.confounded_split(confounded, plain, seed=3)
+    houses = np.concatenate([confounded.extra["scenes"], plain.extra["scenes"]])
+    trained = set(houses[np.concatenate([split.train, split.valid])])
+    tested = set(houses[np.concatenate([split.test_id, split.test_ood])])
+    assert len(tested) == 3
+    assert not trained & tested
+    assert split.train.max() < len(confounded) <= split.test_ood.min()
+    assert len(split.train) + len(split.valid) + len(split.test_id) == len(confounded)
+
+
+def test_an_answer_by_the_object_alone_falls_with_the_confounder(tmp_path):
+    sets = {0.0: pairs_of(0.0), 1.0: pairs_of(1.0)}
+    found = confounding.confounding_curve(sets, tmp_path, models=(), seeds=2, say=lambda _: None)
+    by = {(row["model"], row["strength"]): row for row in found}
+    known = by["object only", 1.0]
+    assert known["test_id"]["mean"] == 1.0  # the object tells the action
+    assert known["test_ood"]["mean"] < 0.5
+    assert by["object only", 0.0]["test_id"] == by["object only", 0.0]["test_ood"]
+    assert known["sizes"]["test_id"] == 60
+
+
+def test_a_trained_model_is_kept_and_not_trained_again(tmp_path, monkeypatch):
+    sets = {0.0: pairs_of(0.0, 36)}
+    how = {"models": ("lite0",), "seeds": 1, "fit": PairFit(epochs=1, batch_size=16)}
+    monkeypatch.setattr(confounding, "recipe", _tiny)
+    first = confounding.confounding_curve(sets, tmp_path, **how, say=lambda _: None)
+    monkeypatch.setattr(confounding, "fit_heads", None)
+    assert confounding.confounding_curve(sets, tmp_path, **how, say=lambda _: None) == first
+    assert {row["model"] for row in first} == {"constant answer", "object only", "lite0"}
+
+
+def test_a_set_without_the_confounder_is_needed(tmp_path):
+    with pytest.raises(InvalidValueError, match="0 among them"):
+        confounding.confounding_curve({0.5: pairs_of(0.5)}, tmp_path)
+
+
+def _tiny(name):
+    from interverse.models.pairs.config import recipe
+
+    found = recipe(name)
+    encoder = replace(found.model.encoder, scale="tiny")
+    return replace(found, model=replace(found.model, encoder=encoder))
+
+
+def test_claims_on_a_curve_are_one_corrected_family_and_it_can_be_drawn():
+    def told(mean):
+        seeds = {str(seed): mean + 0.001 * (seed % 3) for seed in range(10)}
+        return confounding.summary(seeds)
+
+    means = {("lite0", 0.0): 0.9, ("lite0", 1.0): 0.7, ("lite0-sms", 0.0): 0.9}
+    means |= {("lite0-sms", 1.0): 0.8, ("object only", 0.0): 0.5, ("object only", 1.0): 0.4}
+    rows = [
+        {"model": m, "strength": s, "test_id": told(0.9), "test_ood": told(mean)}
+        for (m, s), mean in means.items()
+    ]
+    found = {name: verdict["verdict"] for name, verdict in confounding.curve_claims(rows)}
+    assert found == {
+        "lite0: OOD at strength 0 above that at 1": "confirmed",
+        "lite0-sms: OOD at strength 0 above that at 1": "confirmed",
+        "lite0-sms above lite0 out of distribution at strength 0": "open",
+        "lite0-sms above lite0 out of distribution at strength 1": "confirmed",
+    }
+    assert len(confounding.curve_figure(rows).axes) == 2

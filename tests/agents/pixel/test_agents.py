@@ -123,14 +123,27 @@ def twin(agent) -> torch.Generator:
     return out
 
 
+def met(name: str, **options):
+    """Returns a batch, the first weights, the dice of the update, and its losses."""
+    agent, batch = make(name, still(), **options), recorded(name)
+    w, draws = by_hand.weights(agent), twin(agent)
+    return batch, w, draws, agent.update(batch)
+
+
+def check_actor(losses, seen, draws, w):
+    """Holds an actor with a trunk of its own to the soft value of what it does."""
+    flat = by_hand.flat_maps(seen, w, "encoder")
+    chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
+    value = np.minimum(*by_hand.values(by_hand.encode(seen, w), chosen, w))
+    assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+
+
 def noise(draws: torch.Generator, count: int = COUNT):
     return torch.randn(count, ACTIONS, generator=draws).numpy()
 
 
 def test_sac_by_hand():
-    agent, batch = make("sac_pixels", still()), recorded("sac_pixels")
-    w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    batch, w, draws, losses = met("sac_pixels")
     wanted = by_hand.target(batch, batch.successors, noise(draws), w, own_trunk=False)
     expected = by_hand.critic_loss(batch.observations, batch.actions.numpy(), wanted, w)
     assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
@@ -178,9 +191,7 @@ def test_a_time_limit_is_no_end():
 @pytest.mark.parametrize("rule", ["paper", "code"])
 def test_sac_aug_by_hand(rule):
     options = {"augmentation": "drq_no_noise", "beta": 0.5, "invariance": 0.25, "rule": rule}
-    agent, batch = make("sac_aug", still(), **options), recorded("sac_aug")
-    w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    batch, w, draws, losses = met("sac_aug", **options)
     seen, then = augmentation("drq_no_noise", rule)(
         batch.observations, batch.successors, generator=draws
     )
@@ -226,9 +237,7 @@ def test_drq_and_drq_v2_start_with_whole_kernels(name):
 
 
 def test_rad_by_hand():
-    agent, batch = make("rad", still()), recorded("rad")
-    w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    batch, w, draws, losses = met("rad")
     then = random_crop(batch.successors, SIZE, draws)
     wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True, squash=False)
     now = random_crop(batch.observations, SIZE, draws)
@@ -237,9 +246,7 @@ def test_rad_by_hand():
 
 
 def test_drq_by_hand():
-    agent, batch = make("drq", still()), recorded("drq")
-    w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    batch, w, draws, losses = met("drq")
     shift = augmentation("drq_no_noise")
     then = [shift(batch.successors, generator=draws)[0] for _ in range(2)]
     targets = [by_hand.target(batch, x, noise(draws), w, own_trunk=True) for x in then]
@@ -247,10 +254,7 @@ def test_drq_by_hand():
     wanted, actions = np.mean(targets, axis=0), batch.actions.numpy()
     expected = np.mean([by_hand.critic_loss(x, actions, wanted, w) for x in now])
     assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
-    flat = by_hand.flat_maps(now[0], w, "encoder")
-    chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
-    value = np.minimum(*by_hand.values(by_hand.encode(now[0], w), chosen, w))
-    assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+    check_actor(losses, now[0], draws, w)
 
 
 def test_drq_v2_by_hand():
@@ -298,9 +302,7 @@ def test_drq_v2_explores_less_and_less():
 
 
 def test_svea_by_hand():
-    agent, batch = make("svea", still()), recorded("svea")
-    w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    batch, w, draws, losses = met("svea")
     seen = shifted(batch.observations, draws)
     then = shifted(batch.successors, draws)  # apart from the observations
     wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True)
@@ -309,10 +311,7 @@ def test_svea_by_hand():
     for name, pictures in (("critic", seen), ("strong", changed)):
         expected = by_hand.critic_loss(pictures, actions, wanted, w)
         assert float(losses[name]) == pytest.approx(expected, rel=1e-4)
-    flat = by_hand.flat_maps(seen, w, "encoder")
-    chosen, density = by_hand.choose(by_hand.trunk(flat, w, "actor_trunk"), noise(draws), w)
-    value = np.minimum(*by_hand.values(by_hand.encode(seen, w), chosen, w))
-    assert float(losses["actor"]) == pytest.approx(np.mean(0.1 * density - value), rel=1e-4)
+    check_actor(losses, seen, draws, w)
 
 
 def shifted(pictures, draws: torch.Generator):
@@ -428,9 +427,7 @@ def test_sgqn_by_hand():
 
 
 def test_curl_by_hand():
-    agent, batch = make("curl", still()), recorded("curl")
-    w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    batch, w, draws, losses = met("curl")
     anchors = random_crop(batch.observations, SIZE, draws)
     then = random_crop(batch.successors, SIZE, draws)
     wanted = by_hand.target(batch, then, noise(draws), w, own_trunk=True, squash=False)
@@ -479,9 +476,7 @@ def project(x, w, name):
 
 
 def test_sac_ae_by_hand():
-    agent, batch = make("sac_ae", still()), recorded("sac_ae")
-    w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    batch, w, draws, losses = met("sac_ae")
     wanted = by_hand.target(batch, batch.successors, noise(draws), w, own_trunk=True)
     expected = by_hand.critic_loss(batch.observations, batch.actions.numpy(), wanted, w)
     assert float(losses["critic"]) == pytest.approx(expected, rel=1e-4)
@@ -519,9 +514,7 @@ def test_coarse_pictures():
 
 
 def test_dbc_by_hand():
-    agent, batch = make("dbc", still()), recorded("dbc")
-    w, draws = by_hand.weights(agent), twin(agent)
-    losses = agent.update(batch)
+    batch, w, draws, losses = met("dbc")
     how = {"squash": False}
     wanted = by_hand.target(batch, batch.successors, noise(draws), w, own_trunk=True, **how)
     expected = by_hand.critic_loss(batch.observations, batch.actions.numpy(), wanted, w, **how)

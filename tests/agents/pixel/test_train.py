@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -98,38 +93,6 @@ def test_stopped_and_resumed_equals_unbroken(algorithm, overlap, tmp_path, monke
     train(config(broken, **settings), make_env=Dot)
     assert same(whole, broken)
     assert json.loads((broken / "policy" / "policy.json").read_text())["trained"]["steps"] == 60
-
-
-_KILLED = """
-import sys
-from pathlib import Path
-from tests.agents.pixel.test_train import config
-from interverse.agents.pixel.train import train
-from tests.agents.pixel.dot import Dot
-train(config(Path(sys.argv[1]), steps=100_000), make_env=Dot)
-"""
-
-
-def test_a_killed_run_resumes(tmp_path, repository):
-    """Kill -9 while it writes one checkpoint after another; the rest equals an unbroken run."""
-    folder = tmp_path / "killed"
-    words = [sys.executable, "-c", _KILLED, str(folder)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(words, cwd=repository, env=environment) as process:
-        deadline = time.monotonic() + 200
-        while (
-            not (folder / CHECKPOINTS / "generation-1.json").exists()
-            and time.monotonic() < deadline
-        ):
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-    reached = Checkpoints(folder / CHECKPOINTS).load().step
-    steps = reached + 20
-    train(config(folder, steps=steps), make_env=Dot)
-    whole = tmp_path / "whole"
-    train(config(whole, steps=steps), make_env=Dot)
-    policies = [load_file(f / "policy" / "policy.safetensors") for f in (folder, whole)]
-    assert all(np.array_equal(policies[0][name], policies[1][name]) for name in policies[0])
 
 
 def test_without_snapshots_a_run_still_goes_on(tmp_path):
@@ -229,23 +192,6 @@ def test_a_path_is_a_policy(tmp_path):
     (folder / "policy.safetensors").write_bytes(b"{")
     with pytest.raises(FileFormatError, match="holds no pixel policy"):
         as_policy(folder, None)
-
-
-def test_a_folder_of_another_run_is_not_touched(tmp_path):
-    train(config(tmp_path, steps=25), make_env=Dot)
-    before = (tmp_path / "policy" / "policy.safetensors").read_bytes()
-    with pytest.raises(InvalidValueError, match="holds another run: seed"):
-        train(config(tmp_path, steps=25, seed=1), make_env=Dot)
-    assert (tmp_path / "policy" / "policy.safetensors").read_bytes() == before
-
-
-@pytest.mark.parametrize("name", ["generation-*.json", "generation-*.safetensors"])
-def test_a_torn_checkpoint_says_so(tmp_path, name):
-    train(config(tmp_path, steps=25), make_env=Dot)
-    for file in (tmp_path / "checkpoint").glob(name):
-        file.write_bytes(file.read_bytes()[:60])
-    with pytest.raises(FileFormatError, match=r"every checkpoint in .* is damaged"):
-        train(config(tmp_path, steps=50), make_env=Dot)
 
 
 def test_the_papers_table():
