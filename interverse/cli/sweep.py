@@ -7,14 +7,14 @@ and of the scores.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, redirect_stdout
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, final
@@ -142,70 +142,55 @@ class SweepCell:
 def read_plan(file: Path) -> tuple[SweepCell, ...]:
     """Returns the cells of a sweep's file; any mistake in it raises before any work starts."""
     given = read_yaml(file, _KEYS)
-    check_keys(_mapping(given, "evaluate"), _EVALUATE, f"{file.name}, evaluate")
-    _check_free(_mapping(given, "train"), f"{file.name}, train")
-    tasks, seeds = _listed(given, "tasks"), _seeds(given)
+    for key in ("evaluate", "train"):
+        if not isinstance(given.get(key) or {}, dict):
+            raise InvalidValueError(explain(f"{key} is {given[key]!r}", allowed="flags by name"))
+    scored, trained = (given.get(key) or {} for key in ("evaluate", "train"))
+    check_keys(scored, _EVALUATE, f"{file.name}, evaluate")
+    _check_free(trained, f"{file.name}, train")
+    seeds = given.get("seeds", 1)
+    if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds <= _MOST:
+        seeds = list(range(seeds))
+    if not (isinstance(seeds, list) and seeds and all(type(seed) is int for seed in seeds)):
+        raise InvalidValueError(
+            explain(f"seeds is {seeds!r}", allowed=f"how many, from 1 to {_MOST:,}, or a list")
+        )
+    tasks = _listed(given, "tasks")
     algorithms = [_algorithm(entry) for entry in _listed(given, "algorithms", [None])]
     curricula = [_curriculum(entry) for entry in _listed(given, "curricula", [None])]
-    count = len(tasks) * len(algorithms) * len(curricula) * len(seeds)
-    if count > _MOST:
+    grid = tasks, algorithms, curricula, list(dict.fromkeys(seeds))
+    if (count := math.prod(map(len, grid))) > _MOST:
         raise InvalidValueError(
             explain(f"{file} has {count:,} cells", allowed=f"at most {_MOST:,}")
         )
-    cells = tuple(
-        _cell(
-            task,
-            f"{label or usual_algorithm(task)}{suffix}",
-            seed,
-            {**_mapping(given, "train"), **flags, **stage},
-            given,
+    cells: dict[str, SweepCell] = {}
+    for task, (label, flags), (suffix, stage), seed in product(*grid):
+        words = {"task": task, **trained, **flags, **stage, "seed": seed}
+        cell = SweepCell(
+            task=task,
+            experiment=f"{label or usual_algorithm(task)}{suffix}",
+            seed=seed,
+            train=tuple(flag_words(words)),
+            evaluate=tuple(flag_words(scored)),
         )
-        for task, (label, flags), (suffix, stage), seed in product(
-            tasks, algorithms, curricula, seeds
-        )
-    )
-    _check_names(cells)
-    for task in tasks:
-        _ = WORLDS[task]
-    for cell in cells:
-        _check(cell, file)
-    return cells
-
-
-def _cell(
-    task: str, experiment: str, seed: int, flags: Mapping[str, Any], given: Mapping[str, Any]
-) -> SweepCell:
-    return SweepCell(
-        task=task,
-        experiment=experiment,
-        seed=seed,
-        train=tuple(flag_words({"task": task, **flags, "seed": seed})),
-        evaluate=tuple(flag_words(_mapping(given, "evaluate"))),
-    )
-
-
-def _check(cell: SweepCell, file: Path) -> None:
-    """Raises for flags that do not parse or do not go together, naming the cell."""
-    try:
-        training(cell.command(Path(cell.name)))
-        asked = cell.evaluation()
-        check_unset(select_protocols(cell.task, asked["protocols"]), asked)
-        select_metrics(asked["metrics"])
-    except UsageError as error:
-        raise InvalidValueError(f"{file.name}, {cell.name}: {error}") from None
-
-
-def _check_names(cells: Sequence[SweepCell]) -> None:
-    seen: set[str] = set()
-    for cell in cells:
-        if cell.name in seen:
+        if cells.setdefault(cell.name, cell) is not cell:
             raise InvalidValueError(
                 explain(
                     f"two cells of the sweep are called {cell.name}",
                     fix="Give algorithms with the same algorithm names of their own",
                 )
             )
-        seen.add(cell.name)
+    for task in tasks:
+        _ = WORLDS[task]
+    for cell in cells.values():  # flags that do not parse or do not go together
+        try:
+            training(cell.command(Path(cell.name)))
+            asked = cell.evaluation()
+            check_unset(select_protocols(cell.task, asked["protocols"]), asked)
+            select_metrics(asked["metrics"])
+        except UsageError as error:
+            raise InvalidValueError(f"{file.name}, {cell.name}: {error}") from None
+    return tuple(cells.values())
 
 
 def _algorithm(entry: Any) -> tuple[str, dict[str, Any]]:
@@ -253,19 +238,8 @@ def _curriculum(entry: Any) -> tuple[str, dict[str, Any]]:
     return "-" + re.sub(r"[^\w.+-]", "_", "+".join(words))[:60], {"actor": words}
 
 
-def _seeds(given: Mapping[str, Any]) -> list[int]:
-    seeds = given.get("seeds", 1)
-    if isinstance(seeds, int) and not isinstance(seeds, bool) and 1 <= seeds <= _MOST:
-        return list(range(seeds))
-    whole = isinstance(seeds, list) and all(type(seed) is int for seed in seeds)
-    if not whole or not seeds:
-        raise InvalidValueError(
-            explain(f"seeds is {seeds!r}", allowed=f"how many, from 1 to {_MOST:,}, or a list")
-        )
-    return list(dict.fromkeys(seeds))
-
-
 def _listed(given: Mapping[str, Any], key: str, default: Sequence[Any] = ()) -> list[Any]:
+    """Returns the entries of a key, each once."""
     value = given.get(key, default)
     listed = list(value) if isinstance(value, list | tuple) else [value]
     texts = key != "tasks" or all(isinstance(entry, str) for entry in listed)
@@ -273,18 +247,7 @@ def _listed(given: Mapping[str, Any], key: str, default: Sequence[Any] = ()) -> 
         raise InvalidValueError(
             explain(f"{key} is {str(value)[:80]!r}", allowed="a list", fix=f"Write {key}: [...]")
         )
-    return list(_unique(listed))
-
-
-def _unique(listed: Sequence[Any]) -> Iterator[Any]:
-    return (entry for place, entry in enumerate(listed) if entry not in listed[:place])
-
-
-def _mapping(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key) or {}
-    if not isinstance(value, dict):
-        raise InvalidValueError(explain(f"{key} is {value!r}", allowed="flags by name"))
-    return value
+    return [entry for place, entry in enumerate(listed) if entry not in listed[:place]]
 
 
 def sweep_command(config: SweepCommand) -> None:
@@ -295,40 +258,32 @@ def sweep_command(config: SweepCommand) -> None:
             rows = [_planned(cell, folder_of(config.out, cell)) for cell in read_plan(config.file)]
         if config.json:
             print_json({"cells": rows})
-        else:
-            Console().print(_plan_table(rows))
+            return
+        table = Table(Column("cell", overflow="fold"), "state", "steps", "episodes", "seconds")
+        for row in rows:
+            steps = "?" if row["steps"] is None else f"{row['steps']:,}"
+            seconds = "" if row["seconds"] is None else f"{row['seconds']:.0f}"
+            table.add_row(row["name"], row["state"], steps, f"{row['episodes']:,}", seconds)
+        left = sum(row["state"] != "finished" for row in rows)
+        table.add_section()
+        table.add_row(f"{len(rows)} cells", f"{left} to do", "", "", "")
+        Console().print(table)
         return
+    given = {"workers": config.workers, "cluster": config.cluster, "progress": True}
     with redirect_stdout(sys.stderr):  # a world of one's own may print
-        outcome = sweep(
-            config.file,
-            config.out,
-            workers=config.workers,
-            cluster=config.cluster,
-            progress=True,
-        )
+        outcome = sweep(config.file, config.out, **given)
     made, failed = bool(len(outcome.results)), outcome.failed
     if config.json:
-        page = config.out / "report" / "index.html"
+        cells = []
+        for cell in outcome.cells:
+            run = folder_of(config.out, cell)
+            told = {name: getattr(cell, name) for name in ("name", "task", "experiment", "seed")}
+            error = failed.get(cell.name)
+            end = {"results": run / SCORES} if error is None else {"error": error}
+            cells.append({**told, "run": run, **end})
+        page, table = config.out / "report" / "index.html", config.out / RESULT_FILE
         print_json(
-            {
-                "cells": [
-                    {
-                        "name": cell.name,
-                        "task": cell.task,
-                        "experiment": cell.experiment,
-                        "seed": cell.seed,
-                        "run": (folder := folder_of(config.out, cell)),
-                        **(
-                            {"error": failed[cell.name]}
-                            if cell.name in failed
-                            else {"results": folder / SCORES}
-                        ),
-                    }
-                    for cell in outcome.cells
-                ],
-                "results": config.out / RESULT_FILE if made else None,
-                "report": page if made else None,
-            }
+            {"cells": cells, "results": table if made else None, "report": page if made else None}
         )
     elif made:
         console = Console()
@@ -347,12 +302,11 @@ def sweep_command(config: SweepCommand) -> None:
 def _planned(cell: SweepCell, folder: Path) -> dict[str, Any]:
     """Returns how far a cell is, how much it asks for, and the seconds it took if it is done."""
     record, asked = _record(folder), cell.evaluation()
+    state = "begun" if (folder / "train.json").exists() else "new"
     if _is_finished(folder):
         state = "finished"
     elif (folder / FAILED).exists():
         state = "failed"
-    else:
-        state = "begun" if (folder / "train.json").exists() else "new"
     return {
         "name": cell.name,
         "state": state,
@@ -360,19 +314,6 @@ def _planned(cell: SweepCell, folder: Path) -> dict[str, Any]:
         "episodes": asked["episodes"] * len(select_protocols(cell.task, asked["protocols"])),
         "seconds": sum(record["seconds"]) if record and record.get("seconds") else None,
     }
-
-
-def _plan_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Returns the cells of a plan as a table."""
-    table = Table(Column("cell", overflow="fold"), "state", "steps", "episodes", "seconds")
-    for row in rows:
-        steps = "?" if row["steps"] is None else f"{row['steps']:,}"
-        seconds = "" if row["seconds"] is None else f"{row['seconds']:.0f}"
-        table.add_row(row["name"], row["state"], steps, f"{row['episodes']:,}", seconds)
-    left = sum(row["state"] != "finished" for row in rows)
-    table.add_section()
-    table.add_row(f"{len(rows)} cells", f"{left} to do", "", "", "")
-    return table
 
 
 @final
@@ -414,16 +355,20 @@ def sweep(
     check_whole(workers, "workers", MOST_WORKERS)
     plan, root = read_plan(Path(file)), Path(out)
     with alone_in(root):
-        for cell in plan:
-            _stamp(cell, folder_of(root, cell))
+        for cell in plan:  # a folder that was begun as another cell's raises
+            folder = folder_of(root, cell)
+            code = own_code(cell.task, training(cell.command(folder))[0].options)
+            words = {"train": list(cell.train), "evaluate": list(cell.evaluate)}
+            stamp(folder / _CELL, {**words, "code": code}, "cell")
         missing = [cell for cell in plan if not _is_finished(folder_of(root, cell))]
-        work = partial(_run_all, missing, root, workers, cluster)
-        failed = _watched(work(), total=len(plan), done=len(plan) - len(missing), show=progress)
+        failed = _run_all(plan, missing, root, workers, cluster, progress=progress)
         files = [folder_of(root, c) / SCORES / RESULT_FILE for c in plan if c.name not in failed]
         results = Results.concat([Results.from_parquet(file) for file in files])
         if files:
+            from interverse.reports.page import report  # loads matplotlib
+
             results.to_parquet(root / RESULT_FILE)
-            _report(results, root / "report")
+            report(results, root / "report", episodes=False, title="Sweep")
         return SweepOutcome(cells=plan, results=results, failed=failed)
 
 
@@ -433,26 +378,40 @@ def folder_of(root: Path, cell: SweepCell) -> Path:
 
 
 def _run_all(
-    missing: list[SweepCell], root: Path, workers: int, cluster: str | None
-) -> Iterator[tuple[str, str | None]]:
-    """Yields each cell's name and error, if any, as cells end."""
+    plan: Sequence[SweepCell],
+    missing: list[SweepCell],
+    root: Path,
+    workers: int,
+    cluster: str | None,
+    *,
+    progress: bool,
+) -> dict[str, str]:
+    """Runs the missing cells, with a bar on the way; returns the errors by cell."""
+    failed: dict[str, str] = {}
+    given: dict[str, Any] = {"workers": workers, "on_lost": lambda _, error: _describe(error)}
     finished: Generator[tuple[SweepCell, dict[str, bytes] | str | None]]
     if cluster is None:
-        finished = run_units(_run_here, missing, root, workers=workers, on_lost=_lost)
+        finished = run_units(_run_here, missing, root, **given)
     else:
         engines = {task: _engine(task) for task in {cell.task for cell in missing}}
-        finished = run_units(
-            _run_elsewhere, missing, engines, workers=workers, cluster=cluster, on_lost=_lost
-        )
-    with closing(finished) as pairs:
-        for cell, given in pairs:
+        finished = run_units(_run_elsewhere, missing, engines, cluster=cluster, **given)
+    failures = TextColumn("{task.fields[f]}")
+    columns = (TextColumn("cells"), BarColumn(), MofNCompleteColumn(), failures)
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not progress) as bar, closing(finished):
+        done = len(plan) - len(missing)
+        task = bar.add_task("cells", total=len(plan), completed=done, f="")
+        for cell, found in finished:
             folder = folder_of(root, cell)
-            error = given if isinstance(given, str) else None
-            if isinstance(given, dict):
-                _unpack(given, folder)
-            elif error:
-                write_json(folder / FAILED, {"error": error})
-            yield cell.name, error
+            if isinstance(found, dict):  # of another machine; the record that counts comes last
+                for name in sorted(found, key=lambda name: name == FINISHED):
+                    write_bytes(folder / name, found[name])
+                (folder / FAILED).unlink(missing_ok=True)
+            elif found:
+                write_json(folder / FAILED, {"error": found})
+                failed[cell.name] = found
+            bar.update(task, advance=1, f=f"{len(failed)} failed" if failed else "")
+    return failed
 
 
 def _run_here(cell: SweepCell, root: Path) -> str | None:
@@ -462,43 +421,6 @@ def _run_here(cell: SweepCell, root: Path) -> str | None:
     except Exception as error:  # the other cells go on
         return _describe(error)
     return None
-
-
-def _lost(_cell: SweepCell, error: InterverseError) -> str:
-    return _describe(error)
-
-
-def _watched(
-    finished: Iterator[tuple[str, str | None]], *, total: int, done: int, show: bool
-) -> dict[str, str]:
-    """Returns the errors by cell, with a bar on the way."""
-    failed: dict[str, str] = {}
-    columns = (
-        TextColumn("cells"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[f]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), disable=not show) as bar:
-        task = bar.add_task("cells", total=total, completed=done, f="")
-        for name, error in finished:
-            if error is not None:
-                failed[name] = error
-            bar.update(task, advance=1, f=f"{len(failed)} failed" if failed else "")
-    return failed
-
-
-def _report(results: Any, folder: Path) -> None:
-    from interverse.reports.page import report  # loads matplotlib
-
-    report(results, folder, episodes=False, title="Sweep")
-
-
-def _stamp(cell: SweepCell, folder: Path) -> None:
-    """Marks a folder as the cell's, or raises if it was begun as another."""
-    code = own_code(cell.task, training(cell.command(folder))[0].options)
-    identity = {"train": list(cell.train), "evaluate": list(cell.evaluate), "code": code}
-    stamp(folder / _CELL, identity, "cell")
 
 
 def run_cell(cell: SweepCell, folder: Path) -> None:
@@ -547,13 +469,6 @@ def _run_elsewhere(
             for path in sorted(folder.rglob("*"))
             if path.is_file() and path.name != ".lock"
         }
-
-
-def _unpack(files: Mapping[str, bytes], folder: Path) -> None:
-    """Writes the files of a cell that was run elsewhere; the record that makes them count last."""
-    for name in sorted(files, key=lambda name: name == FINISHED):
-        write_bytes(folder / name, files[name])
-    (folder / FAILED).unlink(missing_ok=True)
 
 
 def _describe(error: Exception) -> str:

@@ -108,20 +108,23 @@ class WitnessBench:
     def _run(self, trial: WitnessTrial, changes: Sequence[WitnessChange]) -> list[Evidence]:
         used = self._everyone[: len(changes) + 1]
         self.arrange(trial.seed, trial.before)
-        graph = self.graph  # as declared before any change of the graph itself
-        rows = _Rows(self, graph, trial, changes)
-        rows.intervene()
-        before = rows.compare(None)
-        rows.look(drawn=trial.drawn)
-        for step, action in enumerate(trial.actions):
-            self.driver.step(rows.actions(action, first=step == 0), used)
-            rows.step = step + 1
+        rows = _Rows(self, trial, changes)
+        before = rows.compare(None, step=0)
+        rows.look(drawn=trial.drawn, step=0)
+        space = self.world.action_space
+        for step, action in enumerate(trial.actions, start=1):
+            kind = getattr(space, "dtype", None)
+            actions = np.stack([np.asarray(action, dtype=kind)] * len(self._everyone))
+            for row, change in enumerate(changes, start=1):
+                if step == 1 and change.action is not None:
+                    actions[row] = change.action
+            self.driver.step(actions, used)
             if self.driver.diverged:  # the change was too strong for the simulator
                 rows.live[[i - 1 for i in self.driver.diverged if i in used[1:]]] = False
                 if 0 in self.driver.diverged:
                     break
-            before = rows.compare(before)
-            rows.look(drawn=False)
+            before = rows.compare(before, step=step)
+            rows.look(drawn=False, step=step)
         return rows.added
 
     def arrange(self, seed: int, before: Sequence[tuple[str, Any]]) -> None:
@@ -170,63 +173,27 @@ class _Rows:
     """The worlds of one trial while it runs: who was changed, and what differs from the fact."""
 
     def __init__(
-        self,
-        bench: WitnessBench,
-        graph: CausalGraph,
-        trial: WitnessTrial,
-        changes: Sequence[WitnessChange],
+        self, bench: WitnessBench, trial: WitnessTrial, changes: Sequence[WitnessChange]
     ) -> None:
-        self.bench, self.graph, self.trial, self.changes = bench, graph, trial, changes
-        self.added = [Evidence() for _ in changes]
-        self.step = 0
-        self.live = np.zeros(len(changes), dtype=bool)  # changes that were not refused
-
-    def intervene(self) -> None:
         """Applies each change in its own world."""
-        driver = self.bench.driver
-        present = {name: driver.host_values[name][0] for c in self.changes for name in c.do}
-        for row, change in enumerate(self.changes, start=1):
+        self.bench, self.trial, self.changes = bench, trial, changes
+        self.graph = bench.graph  # as declared before any change of the graph itself
+        self.added = [Evidence() for _ in changes]
+        self.live = np.zeros(len(changes), dtype=bool)  # changes that were not refused
+        driver = bench.driver
+        present = {name: driver.host_values[name][0] for c in changes for name in c.do}
+        for row, change in enumerate(changes, start=1):
             values = {n: present[n] if v is None else v for n, v in change.do.items()}
             if not values:
                 self.live[row - 1] = change.action is not None
-            elif self.trial.at_reset:
-                self.live[row - 1] = _reset(driver, row, self.trial.seed, values)
+            elif trial.at_reset:
+                self.live[row - 1] = _reset(driver, row, trial.seed, values)
             else:
                 self.live[row - 1] = driver.do(values, worlds=[row], check=False).applied[row]
 
-    def actions(self, action: Any, *, first: bool) -> NDArray[Any]:
-        """Returns every world's action."""
-        space = self.bench.world.action_space
-        kind = getattr(space, "dtype", None)
-        rows = np.stack([np.asarray(action, dtype=kind)] * len(self.bench.driver.steps))
-        for row, change in enumerate(self.changes, start=1):
-            if first and change.action is not None:
-                rows[row] = change.action
-        return rows
-
-    def compare(self, before: list[frozenset[str]] | None) -> list[frozenset[str]]:
-        """Judges what differs now, and before the last step; returns what differs."""
-        moved, clearly = self._moved()
-        for i in np.flatnonzero(self.live).tolist():
-            change, first = self.changes[i], before is None
-            self._note(
-                i,
-                WitnessMoment(
-                    what=f"do({change.name})" if change.name else "another action",
-                    moved=moved[i],
-                    clearly=clearly[i],
-                    held=frozenset(change.do),
-                    before=None if before is None else before[i],
-                    at_reset=first and self.trial.at_reset,
-                    acted=self._acted(change),
-                    settable=self.bench.settable,
-                ),
-            )
-        return moved
-
-    def _moved(self) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-        """Returns, by change, the variables that differ from the fact's, and those clearly."""
-        count, bench = len(self.changes), self.bench
+    def compare(self, before: list[frozenset[str]] | None, *, step: int) -> list[frozenset[str]]:
+        """Judges what differs now, and before the last step; returns what differs, by change."""
+        count, bench, trial = len(self.changes), self.bench, self.trial
         moved: list[set[str]] = [set() for _ in range(count)]
         clearly: list[set[str]] = [set() for _ in range(count)]
         for name, whole in bench.driver.host_values.items():
@@ -237,59 +204,59 @@ class _Rows:
                 # An angle at radius zero means nothing, however far it moved.
                 if far[i] > LEAST and not bench.world.same_values(name, whole[i + 1], whole[0]):
                     clearly[i].add(name)
-        return [frozenset(names) for names in moved], [frozenset(names) for names in clearly]
+        for i in np.flatnonzero(self.live).tolist():
+            change, acted = self.changes[i], frozenset[str]()
+            if change.action is not None and step == 1:  # what it set, if the fact's sets the same
+                ours, facts = map(bench.world.set_by_action, (change.action, trial.actions[0]))
+                acted = ours if ours == facts else None
+            moment = WitnessMoment(
+                what=f"do({change.name})" if change.name else "another action",
+                moved=frozenset(moved[i]),
+                clearly=frozenset(clearly[i]),
+                held=frozenset(change.do),
+                before=None if before is None else before[i],
+                at_reset=before is None and trial.at_reset,
+                acted=acted,
+                settable=bench.settable,
+            )
+            known, own, how = bench.evidence, self.added[i], ""
+            if fresh := moment.edges(self.graph) - known.edges.keys():
+                parts = [f"{n}={'held' if v is None else v}" for n, v in change.do.items()]
+                what = f"do({', '.join(parts)})" if parts else f"action {change.action}"
+                where = "".join(f", {kind}" for kind, _ in trial.before[:1])
+                where = " at reset" if trial.at_reset else where
+                how, own.steps = f"{what}{where}, seed {trial.seed}, step {step}", step
+                own.edges |= dict.fromkeys(fresh, how)
+            known.judge(self.graph, moment, how)
+        return [frozenset(names) for names in moved]
 
-    def _acted(self, change: WitnessChange) -> frozenset[str] | None:
-        """Returns what another action set; None unless the fact's action sets the same."""
-        if change.action is None or self.step != 1:
-            return frozenset()
-        ours, facts = (
-            self.bench.world.set_by_action(a) for a in (change.action, self.trial.actions[0])
-        )
-        return ours if ours == facts else None
-
-    def _note(self, i: int, moment: WitnessMoment) -> None:
-        known, own = self.bench.evidence, self.added[i]
-        fresh = moment.edges(self.graph) - known.edges.keys()
-        if fresh:
-            own.steps = self.step
-            own.edges |= dict.fromkeys(fresh, self._text(i))
-        known.judge(self.graph, moment, self._text(i) if fresh else "")
-
-    def _text(self, i: int) -> str:
-        """Returns a change in words: what was done, and in which situation."""
-        change, trial = self.changes[i], self.trial
-        parts = [f"{n}={'held' if v is None else v}" for n, v in change.do.items()]
-        what = f"do({', '.join(parts)})" if parts else f"action {change.action}"
-        where = " at reset" if trial.at_reset else "".join(f", {k}" for k, _ in trial.before[:1])
-        return f"{what}{where}, seed {trial.seed}, step {self.step}"
-
-    def look(self, *, drawn: bool) -> None:
+    def look(self, *, drawn: bool, step: int) -> None:
         """Notes the variables that moved observation, reward, info or, if `drawn`, the picture."""
-        bench, alive = self.bench, np.flatnonzero(self.live).tolist()
-        todo = [i for i in alive if self.changes[i].name and self._unseen(i)]
+        bench, seen = self.bench, self.bench.evidence.seen
+        names = [change.name for change in self.changes]
+        todo = [i for i in np.flatnonzero(self.live).tolist() if names[i] and names[i] not in seen]
         if not todo:
             return
-        parts = list(_observed(bench))
-        for i in todo:
-            if self._unseen(i) and any(_differ(part[i + 1], part[0]) for part in parts):
-                self._see(i)
-        todo = [i for i in todo if self._unseen(i)]
-        if not (drawn and todo):
-            return
-        fact = bench.world.render(0)
-        for i in todo:
-            if self._unseen(i) and not np.array_equal(bench.world.render(i + 1), fact):
-                self._see(i)
-                self.added[i].by_picture = True
-
-    def _unseen(self, i: int) -> bool:
-        return self.changes[i].name not in self.bench.evidence.seen
-
-    def _see(self, i: int) -> None:
-        self.bench.evidence.seen.add(self.changes[i].name)
-        self.added[i].seen.add(self.changes[i].name)
-        self.added[i].steps = self.step
+        # Info that repeats a variable does not count.
+        score, known = bench.world.score(), bench.world.variables
+        info = {name: part for name, part in score.info.items() if name not in known}
+        trees = (bench.observe(), score.reward, score.terminated, info)
+        parts = [leaf for tree in trees for leaf in _leaves(tree)]
+        fact = None
+        for by_picture in (False, True) if drawn else (False,):
+            for i in todo:
+                if names[i] in seen:
+                    continue
+                if by_picture:
+                    fact = bench.world.render(0) if fact is None else fact
+                    shows = not np.array_equal(bench.world.render(i + 1), fact)
+                else:
+                    shows = any(_differ(part[i + 1], part[0]) for part in parts)
+                if shows:
+                    seen.add(names[i])
+                    self.added[i].seen.add(names[i])
+                    self.added[i].steps = step
+                    self.added[i].by_picture |= by_picture
 
 
 def _policy(world: Any) -> Any:
@@ -308,14 +275,6 @@ def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:
         driver.reset(index, seeds=[seed])
         return False
     return True
-
-
-def _observed(bench: WitnessBench) -> Iterator[NDArray[Any]]:
-    """Yields what can be observed, (N, ...) each; info that repeats a variable does not count."""
-    score, known = bench.world.score(), bench.world.variables
-    info = {name: part for name, part in score.info.items() if name not in known}
-    for tree in (bench.observe(), score.reward, score.terminated, info):
-        yield from _leaves(tree)
 
 
 def _leaves(tree: Any) -> Iterator[NDArray[Any]]:
@@ -455,13 +414,16 @@ def _propose(bench: WitnessBench, number: int, declared: CausalGraph) -> Witness
     steps_may_show = first_round or ahead or bool(unseen)
     which = number % len(scenarios) if steps_may_show else at_reset
     before, action = _set_up(bench, seed, scenarios[which], rng)
-    actions = _actions(bench, number, action) if steps_may_show else []
+    actions: list[Any] = []
+    if steps_may_show:  # as far as the episode goes; the scenario may suggest the first
+        left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
+        actions = [plain(some_action(bench.world, number, step)) for step in range(left)]
+        actions = actions if action is None else [action, *actions[1:]]
     # Changes for all that has no witness, so many that no world is left idle.
     edges = _missing(bench, declared, rng)
-    out = [*_changes(bench, edges, rng), *_other_actions(bench, edges, actions, rng)]
-    while out and len(out) < bench.room:
-        out += list(_changes(bench, edges, rng))[: bench.room - len(out)] or out[:1]
-    changes = out
+    changes = [*_changes(bench, edges, rng), *_other_actions(bench, edges, actions, rng)]
+    while changes and len(changes) < bench.room:
+        changes += list(_changes(bench, edges, rng))[: bench.room - len(changes)] or changes[:1]
     if not changes:
         return None
     drawn = first_round or len(unseen) <= 2  # pictures cost the most
@@ -487,13 +449,6 @@ def _set_up(
         before = []
         bench.arrange(seed, [])
     return before, action
-
-
-def _actions(bench: WitnessBench, number: int, first: Any) -> list[Any]:
-    """Returns the actions after the changes, as far as the episode goes; the first may be given."""
-    left = max(1, min(_STEPS, bench.world.max_steps - int(bench.driver.steps[0])))
-    out = [plain(some_action(bench.world, number, step)) for step in range(left)]
-    return out if first is None else [first, *out[1:]]
 
 
 def _nothing(values: object, rng: object) -> Iterator[tuple[str, Any]]:

@@ -41,7 +41,7 @@ def short_batches(monkeypatch):
 @pytest.fixture
 def no_report(monkeypatch):
     """Leaves the page out, which takes longer than the cells."""
-    monkeypatch.setattr(module, "_report", lambda *_: None)
+    monkeypatch.setattr("interverse.reports.page.report", lambda *_, **__: None)
 
 
 def written(folder, text=SMALL, name="sweep.yaml"):
