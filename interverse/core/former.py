@@ -45,7 +45,7 @@ FORMER: Mapping[str, str] = {
     "max_episode_length": "max_steps, which is one more",
     "enable_visualization": "render_mode='human'",
     "seed": "reset(seed=...)",
-    "data_recorder": "the wrapper interverse.rollouts.recorder.RecordEpisodes",
+    "data_recorder": "the wrapper interverse.rollouts.RecordEpisodes",
     "tool_block_mass": "defaults={'block_0/mass': ...}",
     "tool_block_position": "defaults={'block_0/cartesian_position': ...}",
     "tool_block_orientation": "defaults={'block_0/orientation': ...}",

@@ -44,11 +44,10 @@ from interverse.data.store import arrays_hash
 from interverse.envs import WorldEnv, make
 from interverse.envs.interventions import check_values
 from interverse.rollouts.counterfactual import Refused, counterfactual
-from interverse.rollouts.episode import Episode, Refusal
+from interverse.rollouts.episode import Episode, EpisodeFolder, Refusal, opened_episodes
 from interverse.rollouts.executors import gpus_of
 from interverse.rollouts.policy import PolicyLike
 from interverse.rollouts.policy_world import policy_world, tell_engine
-from interverse.rollouts.recorder import EpisodeFolder, opened_episodes
 from interverse.rollouts.runner import rollout
 from interverse.rollouts.saved import policy_path
 from interverse.scm import Space

@@ -1,10 +1,9 @@
 """Policies meet environments: rollouts, episodes, counterfactuals."""
 
 from interverse.rollouts.counterfactual import counterfactual, replay
-from interverse.rollouts.episode import AppliedDo, Episode, Refusal
+from interverse.rollouts.episode import AppliedDo, Episode, EpisodeFolder, EpisodeWriter, Refusal
 from interverse.rollouts.policy import Policy, RandomPolicy, as_policy
-from interverse.rollouts.recorder import EpisodeFolder, EpisodeWriter, RecordEpisodes
-from interverse.rollouts.runner import Recorder, rollout
+from interverse.rollouts.runner import RecordEpisodes, Recorder, rollout
 
 __all__ = [
     "AppliedDo",

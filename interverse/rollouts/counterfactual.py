@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from interverse.core.errors import InterventionError, InvalidValueError, check_name, explain
 from interverse.core.type_checks import blames_types
@@ -19,7 +18,7 @@ from interverse.rollouts.runner import Recorder
 from interverse.scm import Do, Intervention, as_intervention
 from interverse.worlds import rooms  # loads what it draws with when a name is used
 from interverse.worlds.own_code import check_trusted
-from interverse.worlds.rooms import Origin, Pair
+from interverse.worlds.rooms import Pair
 
 _ONE = np.arange(1)
 _NOTHING = as_intervention({})
@@ -81,6 +80,8 @@ def counterfactual(
         if refused != "raise":
             told = "a pair has no record of refusals"
             raise InvalidValueError(explain(told, fix='Leave refused out (it is "raise")'))
+        from interverse.rollouts.counterfactual import counterfactual_pair  # draws rooms
+
         return counterfactual_pair(episode, do, at, check=check)
     if not isinstance(at, Integral) or not 0 <= at <= len(episode):
         allowed = f"a whole number from 0 to {len(episode)}, the episode's actions"
@@ -89,31 +90,26 @@ def counterfactual(
     check_trusted("the episode", episode.id, episode.options)
     env = make(episode.id, **episode.options)
     try:
-        fact = _without(episode, env.graph.with_twins(change.variables), at)
-        play = _from_snapshot if episode.start else _from_seed
-        return play(env, fact, change, at, check, refused)
+        # The fact without what was set of the same things, or refused, from `at` on.
+        taken, done = env.graph.with_twins(change.variables), []
+        for item in episode.interventions:
+            rest = {n: v for n, v in item.values.items() if n not in taken}
+            done.append(item if item.step < at else replace(item, values=rest))
+        apart = [
+            item for item in episode.refusals if item.step < at or not taken & set(item.variables)
+        ]
+        fact = replace(episode, interventions=tuple(done), refusals=tuple(apart))
+        start = Snapshot.from_bytes(fact.start) if fact.start else None
+        if start is not None:
+            env.restore(start)
+            return _play(env, fact, change, at, check, refused, start)
+        acted = any(item.step == 0 and not item.at_reset for item in fact.interventions)
+        is_early = at == 0 and change.fixed and not acted  # in force before the initial draws
+        early = change.fixed if is_early and change.fixed else {}
+        begin(env, fact.seed, fact.episode, starting_do(fact.interventions), early, check=check)
+        return _play(env, fact, _NOTHING if is_early else change, at, check, refused)
     finally:
         env.close()
-
-
-def _from_snapshot(
-    env: WorldEnv, fact: Episode, change: Intervention, at: int, check: bool, refused: Refused
-) -> Episode:
-    start = Snapshot.from_bytes(fact.start)
-    env.restore(start)
-    return _play(env, fact, change, at, check, refused, start)
-
-
-def _from_seed(
-    env: WorldEnv, fact: Episode, change: Intervention, at: int, check: bool, refused: Refused
-) -> Episode:
-    begun = starting_do(fact.interventions)
-    acted = any(item.step == 0 and not item.at_reset for item in fact.interventions)
-    if at == 0 and change.fixed and not acted:  # in force before the initial draws
-        begin(env, fact.seed, fact.episode, begun, change.fixed, check=check)
-        return _play(env, fact, _NOTHING, at, check, refused)
-    begin(env, fact.seed, fact.episode, begun)
-    return _play(env, fact, change, at, check, refused)
 
 
 def _play(
@@ -185,20 +181,6 @@ def _done_before(interventions: Iterable[AppliedDo], step: int) -> Iterator[dict
     for item in interventions:
         if item.step == step and not item.at_reset and item.values:
             yield dict(item.values)
-
-
-def _without(episode: Episode, taken: set[str], at: int) -> Episode:
-    """Returns the fact without what was set of some variables, or refused, from `at` on."""
-    interventions = tuple(
-        item
-        if item.step < at
-        else replace(item, values={n: v for n, v in item.values.items() if n not in taken})
-        for item in episode.interventions
-    )
-    refusals = tuple(
-        item for item in episode.refusals if item.step < at or not taken & set(item.variables)
-    )
-    return replace(episode, interventions=interventions, refusals=refusals)
 
 
 def replay(episode: Episode) -> Episode:
@@ -274,8 +256,14 @@ def counterfactual_pair(
             origin = replace(origin, state=world.save(_FIRST))
         draft = _draft(pair, origin, action, slots=world.options.objects)
         found = rooms.act_and_draw(world, draft, depth=pair.depth_before is not None)
-        late = change if at == 1 else Do({})
-        afterwards = _intervene_after(env, origin.afterwards, change, late, check=check)
+        # After the action what the fact did, where the change does not win, then the change.
+        names, before = env.graph.with_twins(change.variables), len(env.driver.log(0))
+        kept = {name: value for name, value in origin.afterwards.items() if name not in names}
+        for item, judged in ((Do(kept), False), (change if at == 1 else Do({}), check)):
+            if item.variables:
+                env.do(item, check=judged)
+        entries = env.driver.log(0)[before:]
+        afterwards = {name: rows[0] for entry in entries for name, rows in entry.values.items()}
         if not afterwards:
             return found
         done = draft._replace(origin=replace(origin, afterwards=afterwards))
@@ -284,30 +272,7 @@ def counterfactual_pair(
         env.close()
 
 
-def _intervene_after(
-    env: Any,
-    facts: Mapping[str, Any],
-    change: Intervention,
-    late: Intervention,
-    *,
-    check: bool,
-) -> dict[str, NDArray[Any]]:
-    """Does after the action what the fact did, where the change does not win, then `late`.
-
-    Returns:
-        The values that were set.
-    """
-    taken = env.graph.with_twins(change.variables)
-    kept = {name: value for name, value in facts.items() if name not in taken}
-    before = len(env.driver.log(0))
-    for item, judged in ((Do(kept), False), (late, check)):
-        if item.variables:
-            env.do(item, check=judged)
-    entries = env.driver.log(0)[before:]
-    return {name: rows[0] for entry in entries for name, rows in entry.values.items()}
-
-
-def _complete(pair: Pair) -> Origin:
+def _complete(pair: Pair) -> rooms.Origin:
     """Returns the origin of a pair with the state before, found again by its address if need be."""
     if pair.origin is None:
         raise InvalidValueError(
@@ -346,7 +311,9 @@ def _split(change: Intervention) -> tuple[dict[str, int], Intervention]:
     return {name: int(value) for name, value in action.items()}, Do(rest)
 
 
-def _draft(pair: Pair, origin: Origin, action: Mapping[str, int], *, slots: int) -> rooms.Draft:
+def _draft(
+    pair: Pair, origin: rooms.Origin, action: Mapping[str, int], *, slots: int
+) -> rooms.Draft:
     fact = {name: int(pair.factors_after[name]) for name in rooms.ACTION}
     slot, verb = (action.get(name, fact[name]) for name in rooms.ACTION)
     for name, value, count in zip(rooms.ACTION, (slot, verb), (slots, 7), strict=True):

@@ -1,4 +1,7 @@
-"""An episode at rest: what was seen, done and intervened on, and what made it."""
+"""Episodes at rest: what was seen, done and intervened on, what made it; one file, or folders.
+
+A folder has a file for every so many episodes, each read when it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import hashlib
 import html
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -16,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse._version import __version__
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError, check_whole, explain
+from interverse.core.files.atomic import make_folder
 from interverse.core.files.hdf5 import HDF5_ERRORS, new_hdf5, open_hdf5
 from interverse.core.files.json_text import parse_json, plain
 from interverse.core.notebook import curve_html, table_html
@@ -25,6 +31,8 @@ from interverse.core.type_checks import blames_types
 _FORMAT = "interverse-episode-1"
 _INFO, _COLUMNS = "info", "columns"  # the group of info, the names of an array's columns
 Tree = Any  # an array, or a dict of them
+_NAME = "episodes_{:08d}_{:08d}.h5"  # first and last index in the file
+_PATTERN = re.compile(r"episodes_(\d{8,})_(\d{8,})\.h5")
 
 
 @final
@@ -137,21 +145,20 @@ class Episode:
         if group.attrs.get("format") != _FORMAT:
             raise ValueError(f"format {group.attrs.get('format')!r}")
         header = parse_json(group.attrs["header"], "the header")
+        header["interventions"] = tuple(AppliedDo(**item) for item in header["interventions"])
+        header["refusals"] = tuple(
+            Refusal(item["step"], tuple(item["variables"]), item["reason"])
+            for item in header["refusals"]
+        )
         columns = {
             name: tuple(item.attrs[_COLUMNS])
             for name, item in group.get(_INFO, {}).items()
             if _COLUMNS in item.attrs
         }
         tree = _read_tree(group)
-        read = _from_header(header) | (
-            tree
-            | {
-                "start": tree["start"].tobytes(),
-                "values": tree.get("values", {}),
-                "info": tree.get("info", {}),
-            }
-        )
-        episode = cls(**read, columns=columns)
+        start = tree.pop("start").tobytes()
+        held = {"values": {}, "info": {}} | tree
+        episode = cls(**header, **held, start=start, columns=columns)
         if episode.fingerprint != group.attrs["fingerprint"]:
             raise ValueError("the arrays do not match their fingerprint")
         return episode
@@ -217,11 +224,129 @@ def _read_tree(group: h5py.Group) -> dict[str, Any]:
     }
 
 
-def _from_header(header: dict[str, Any]) -> dict[str, Any]:
-    return header | {
-        "interventions": tuple(AppliedDo(**item) for item in header["interventions"]),
-        "refusals": tuple(
-            Refusal(item["step"], tuple(item["variables"]), item["reason"])
-            for item in header["refusals"]
-        ),
-    }
+@final
+class EpisodeWriter:
+    """Writes episodes to a folder, `every` of them to a file, each file whole or not at all.
+
+    A folder that holds episodes already is continued: numbers go on where they ended. Episodes not
+    yet in a file are lost if the process dies; `close`, or leaving the `with`, writes them.
+
+    >>> import tempfile
+    >>> from interverse.rollouts import rollout
+    >>> folder = tempfile.mkdtemp()
+    >>> with EpisodeWriter(folder, every=2) as writer:
+    ...     for seed in range(3):
+    ...         writer.add(rollout("chemistry/chain-v1", "random", seed=seed, max_steps=2))
+    >>> [episode.seed for episode in EpisodeFolder(folder)]
+    [0, 1, 2]
+    """
+
+    @blames_types
+    def __init__(self, folder: str | os.PathLike[str], *, every: int = 100) -> None:
+        check_whole(every, "every", 10**9)
+        self.folder, self.every = Path(folder), every
+        make_folder(self.folder)
+        self._next = len(EpisodeFolder(self.folder))
+        self._pending: list[Episode] = []
+
+    def __enter__(self) -> EpisodeWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self._next + len(self._pending)
+
+    def add(self, episode: Episode) -> None:
+        """Takes an episode; writes a file when there are enough."""
+        self._pending.append(episode)
+        if len(self._pending) >= self.every:
+            self.close()
+
+    def close(self) -> None:
+        """Writes what is pending; the writer can go on."""
+        if not self._pending:
+            return
+        last = self._next + len(self._pending) - 1
+        target = self.folder / _NAME.format(self._next, last)
+        with new_hdf5(target) as file:
+            for i, episode in enumerate(self._pending):
+                episode.write(file.create_group(str(self._next + i)))
+        self._next, self._pending = last + 1, []
+
+
+@final
+class EpisodeFolder(Sequence[Episode]):
+    """The episodes of a folder, read when asked for."""
+
+    @blames_types
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise FileNotFoundError(explain(f"there is no folder {self.folder}"))
+        found = sorted(
+            (int(match[1]), int(match[2]), path)
+            for path in self.folder.iterdir()
+            if (match := _PATTERN.fullmatch(path.name))
+        )
+        self._files: list[tuple[int, int, Path]] = []
+        for first, last, path in found:
+            if first != len(self) or last < first:
+                raise FileFormatError(
+                    explain(
+                        f"{path.name} starts at {first} where {len(self)} is next",
+                        fix="Put the missing file back, or record into a new folder",
+                    )
+                )
+            self._files.append((first, last, path))
+
+    def __len__(self) -> int:
+        return self._files[-1][1] + 1 if self._files else 0
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        wanted = index + len(self) if index < 0 else index
+        path = self.file_of(wanted)
+        with opened_episodes(path) as file:
+            return _read(file, wanted, path)
+
+    def file_of(self, index: int) -> Path:
+        """Returns the file an episode lies in."""
+        for first, last, path in self._files:
+            if first <= index <= last:
+                return path
+        raise IndexError(explain(f"there is no episode {index}", allowed=f"0 to {len(self) - 1}"))
+
+    @staticmethod
+    def file_name(first: int, last: int) -> str:
+        """Returns the name of the file that holds some episodes."""
+        return _NAME.format(first, last)
+
+    def __iter__(self) -> Iterator[Episode]:
+        for first, last, path in self._files:
+            with opened_episodes(path) as file:
+                for i in range(first, last + 1):
+                    yield _read(file, i, path)
+
+
+@contextmanager
+def opened_episodes(path: Path) -> Iterator[h5py.File]:
+    """Yields an open file of episodes; one that is corrupt raises FileFormatError with its name."""
+    try:
+        with open_hdf5(path) as file:
+            yield file
+    except FileFormatError:
+        raise
+    except HDF5_ERRORS as error:
+        raise FileFormatError(explain(f"{path.name} cannot be read: {error}")) from error
+
+
+def _read(file: h5py.File, index: int, path: Path) -> Episode:
+    try:
+        return Episode.read(file[str(index)])
+    except HDF5_ERRORS as error:
+        raise FileFormatError(
+            explain(f"episode {index} in {path.name} cannot be read: {error}")
+        ) from error

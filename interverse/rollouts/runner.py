@@ -1,9 +1,10 @@
-"""The one loop: an environment meets a policy, an `Episode` comes out."""
+"""The one loop: an environment meets a policy, an `Episode` comes out; recorded as it happens."""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, final
 from weakref import ref
 
@@ -14,10 +15,10 @@ from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.envs.build import options_of
-from interverse.envs.driver import LogEntry, Transition
+from interverse.envs.driver import Transition
 from interverse.envs.single import first
 from interverse.envs.values import to_numpy
-from interverse.rollouts.episode import AppliedDo, Episode, Refusal
+from interverse.rollouts.episode import AppliedDo, Episode, EpisodeWriter, Refusal
 from interverse.rollouts.policy import PolicyLike, as_policy, check_rows, one_thread
 from interverse.rollouts.policy_world import check_world, policy_world
 from interverse.scm import Outcome
@@ -59,7 +60,13 @@ def rollout(
         env = make(env, **policy_world(policy).in_task(env).with_options({}))
     playing = env
     inner = world_env(playing)
-    if lost := _undone(inner):
+    driver = inner.driver
+    if driver.running[0] and not driver.steps[0]:  # intervened on since the reset?
+        made = [entry for entry in driver.log(0) if not entry.at_reset and 0 not in entry.reasons]
+        lost = ", ".join(dict.fromkeys(name for entry in made for name in entry.values))
+    else:
+        lost = ""
+    if lost:
         warnings.warn(
             f"rollout resets the environment, and the intervention on {lost} is undone:"
             " pass do={...} to start under it",
@@ -98,15 +105,6 @@ def _tell_repeated(env: object, given: Mapping[str, Any]) -> None:
             stacklevel=4,
         )
     _LAST[:] = [env if isinstance(env, str) else ref(env), given]
-
-
-def _undone(env: WorldEnv) -> str:
-    """Returns the variables that were intervened on since the reset, before any action."""
-    driver = env.driver
-    if not driver.running[0] or driver.steps[0]:
-        return ""
-    made = [entry for entry in driver.log(0) if not entry.at_reset and 0 not in entry.reasons]
-    return ", ".join(dict.fromkeys(name for entry in made for name in entry.values))
 
 
 def world_env(env: gym.Env[Any, Any]) -> WorldEnv:
@@ -184,30 +182,34 @@ class Recorder:
         driver = self._env.driver
         driver.check_engine()
         reward, terminated, truncated = zip(*self._rows, strict=True) if self._rows else ([],) * 3
-        log = driver.log(0)
+        applied, refused = [], []
+        for entry in driver.log(0):
+            row = int(np.flatnonzero(entry.worlds == 0)[0])
+            step = int(entry.steps[row])
+            if 0 in entry.reasons:
+                refused.append(Refusal(step, tuple(entry.values), entry.reasons[0]))
+            else:
+                values = {name: rows[row].tolist() for name, rows in entry.values.items()}
+                applied.append(AppliedDo(step, values, entry.at_reset))
+        space = self._env.action_space
+        none = np.zeros((0, *(space.shape or ())), dtype=space.dtype)
         return Episode(
             id=driver.id,
             options=options_of(driver.id, driver.world),
             seed=self._seed,
             episode=self._episode,
             observations=_stack(self._observations),
-            actions=self._stack_actions(),
+            actions=np.stack(self._actions) if self._actions else none,
             rewards=np.array(reward, dtype=np.float64),
             terminated=np.array(terminated, dtype=bool),
             truncated=np.array(truncated, dtype=bool),
             values=_stack(self._values),
             info=_stack(self._infos) if self._infos else {},
-            interventions=tuple(_applied(log)),
-            refusals=tuple(_refused(log)),
+            interventions=tuple(applied),
+            refusals=tuple(refused),
             start=self._start,
             columns=driver.world.info_columns if self._infos else {},
         )
-
-    def _stack_actions(self) -> Any:
-        space = self._env.action_space
-        if not self._actions:
-            return np.zeros((0, *(space.shape or ())), dtype=space.dtype)
-        return np.stack(self._actions)
 
 
 def _stack(items: list[Any]) -> Any:
@@ -216,16 +218,61 @@ def _stack(items: list[Any]) -> Any:
     return np.stack([to_numpy(item) for item in items])
 
 
-def _applied(log: Iterable[LogEntry]) -> Iterable[AppliedDo]:
-    for entry in log:
-        row = int(np.flatnonzero(entry.worlds == 0)[0])
-        if 0 not in entry.reasons:
-            values = {name: rows[row].tolist() for name, rows in entry.values.items()}
-            yield AppliedDo(int(entry.steps[row]), values, entry.at_reset)
+@final
+class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any]):
+    """Records every episode of an environment, below any wrapper inside it, as it is played.
 
+    An episode goes to the writer when it ends, or with the reset or the close that cuts it short.
+    `gym.make(env.spec)` cannot make another one: a folder has one writer.
 
-def _refused(log: Iterable[LogEntry]) -> Iterable[Refusal]:
-    for entry in log:
-        row = int(np.flatnonzero(entry.worlds == 0)[0])
-        if 0 in entry.reasons:
-            yield Refusal(int(entry.steps[row]), tuple(entry.values), entry.reasons[0])
+    Args:
+        env: an environment of interverse, wrapped or not.
+        writer: where episodes go; a path is a folder without episodes, so that a program that is
+            run twice does not keep everything twice. An `EpisodeWriter` goes on with a folder.
+    """
+
+    def __init__(
+        self, env: gym.Env[Any, Any], writer: EpisodeWriter | str | os.PathLike[str]
+    ) -> None:
+        super().__init__(env)
+        given = isinstance(writer, EpisodeWriter)
+        self.writer: EpisodeWriter = writer if given else EpisodeWriter(writer)  # type: ignore[assignment,arg-type]
+        if not given and len(self.writer):
+            raise InvalidValueError(
+                explain(
+                    f"{self.writer.folder} holds {len(self.writer)} episodes already",
+                    fix="Choose another folder, or pass EpisodeWriter(folder) to add to them",
+                )
+            )
+        self._inner = world_env(env)
+        self._recorder: Recorder | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode and its record."""
+        self._finish()
+        seen, info = self.env.reset(seed=seed, options=options)
+        start = None if options is None else options.get("snapshot")
+        self._recorder = Recorder(self._inner, self._inner.observe(), start).__enter__()
+        return seen, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Advances the environment by one action."""
+        out = self.env.step(action)
+        if self._recorder is not None and self._recorder.ended:
+            self._finish()
+        return out
+
+    def close(self) -> None:
+        """Writes what is pending and closes the environment."""
+        self._finish()
+        self.writer.close()
+        self.env.close()
+
+    def _finish(self) -> None:
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            recorder.__exit__()
+            if recorder.steps:
+                self.writer.add(recorder.episode())

@@ -18,7 +18,7 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import atomic
 from interverse.core.type_checks import blames_types
-from interverse.envs import Snapshot, WorldEnv, make
+from interverse.envs import Snapshot, make
 from interverse.rollouts.counterfactual import begin, intervene_again, starting_do
 from interverse.rollouts.episode import Episode
 from interverse.worlds.own_code import check_trusted
@@ -38,7 +38,11 @@ def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
     env = make(episode.id, render_mode="rgb_array", **episode.options)
     try:
         env.world.use_film_size()
-        _begin(env, episode)
+        if episode.start:
+            env.restore(Snapshot.from_bytes(episode.start))
+        else:
+            begin(env, episode.seed, episode.episode, starting_do(episode.interventions))
+        intervene_again(env, episode.interventions, 0)
         yield env.render()
         for step, action in enumerate(episode.actions):
             env.step(action)
@@ -47,14 +51,6 @@ def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
                 yield env.render()
     finally:
         env.close()
-
-
-def _begin(env: WorldEnv, episode: Episode) -> None:
-    if episode.start:
-        env.restore(Snapshot.from_bytes(episode.start))
-    else:
-        begin(env, episode.seed, episode.episode, starting_do(episode.interventions))
-    intervene_again(env, episode.interventions, 0)
 
 
 @blames_types
@@ -81,23 +77,19 @@ def write_video(frames: Iterable[Frame], path: str | os.PathLike[str], *, fps: f
         raise InvalidValueError(explain(f"the video is named {target.name!r}", allowed="*.mp4"))
     check_number(fps, "fps", above=True)
     with atomic(target) as partial:
-        _encode(frames, partial, fps)
+        writer = None
+        try:
+            for frame in frames:
+                height, width = (side - side % _EVEN for side in frame.shape[:2])
+                if writer is None:
+                    writer = imageio_ffmpeg.write_frames(
+                        str(partial), (width, height), fps=fps, quality=7, macro_block_size=_EVEN
+                    )
+                    writer.send(None)
+                writer.send(np.ascontiguousarray(frame[:height, :width]))
+        finally:
+            if writer is not None:
+                writer.close()
+        if writer is None:
+            raise InvalidValueError(explain("there are no pictures to write"))
     return target
-
-
-def _encode(frames: Iterable[Frame], path: Path, fps: float) -> None:
-    writer = None
-    try:
-        for frame in frames:
-            height, width = (side - side % _EVEN for side in frame.shape[:2])
-            if writer is None:
-                writer = imageio_ffmpeg.write_frames(
-                    str(path), (width, height), fps=fps, quality=7, macro_block_size=_EVEN
-                )
-                writer.send(None)
-            writer.send(np.ascontiguousarray(frame[:height, :width]))
-    finally:
-        if writer is not None:
-            writer.close()
-    if writer is None:
-        raise InvalidValueError(explain("there are no pictures to write"))

@@ -12,8 +12,8 @@ import pytest
 import interverse as iv
 from interverse.core.errors import ActionError, FileFormatError, InvalidValueError
 from interverse.envs import Snapshot
+from interverse.rollouts.episode import EpisodeFolder, EpisodeWriter
 from interverse.rollouts.policy import as_policy
-from interverse.rollouts.recorder import EpisodeFolder, EpisodeWriter
 from tests.envs.toy import ID, ensure_registered
 
 SLIDER = "tutorial/slider-v1"

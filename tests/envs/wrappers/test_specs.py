@@ -12,7 +12,7 @@ from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.uniform import Uniform
 from interverse.actors.wrappers import CurriculumEnv
 from interverse.envs.wrappers import GoalDict, MovingAverageAction, ObjectSelector, StartingState
-from interverse.rollouts.recorder import RecordEpisodes
+from interverse.rollouts.runner import RecordEpisodes
 
 PUSHING = "trifinger/pushing-v1"
 MASSES = Curriculum(stages=(Stage(actor=Uniform(patterns=("block_0/mass",))),))

@@ -12,8 +12,7 @@ import pytest
 from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.exports import DATA_FILE, export_parquet, export_worldmodel
 from interverse.envs import make, make_vec
-from interverse.rollouts.episode import Episode
-from interverse.rollouts.recorder import EpisodeFolder
+from interverse.rollouts.episode import Episode, EpisodeFolder
 from interverse.rollouts.runner import rollout
 from tools import fidelity
 
