@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import redirect_stdout
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Annotated, Any, get_type_hints
@@ -26,7 +26,6 @@ from rich.text import Text
 from interverse.cli.flags import flag_names, parse_pairs, print_json
 from interverse.core.errors import InvalidValueError, explain
 from interverse.envs import make
-from interverse.rollouts.laws import LawResult, check_laws
 from interverse.scm import Box, CausalGraph, Integers, Space, Variable
 from interverse.scm.graph import NEXT, as_graph_json
 from interverse.scm.variable import Bounds
@@ -145,7 +144,7 @@ def page(env: Any, *, whole: bool = False, edges: bool = False) -> Group:
     head.right_crop()  # the last line's end
     variables, graph = env.unwrapped.variables, env.unwrapped.graph
     parts: list[Any] = [Panel(head, expand=False)]
-    parts += [_VariableTable(variables) if whole else _SpaceTable(variables)]
+    parts += [_VariableTable(variables.values()) if whole else _space_table(variables.values())]
     parts += [Text(""), _graph_text(graph)] if edges else []
     parts += [Text(""), _option_table(type(world).options_type)] if whole else []
     more = "" if edges else f"causal graph of {graph.number_of_edges()} edges: --edges"
@@ -166,52 +165,42 @@ def _brief(space: Any) -> str:
     return ", ".join(f"{key} {part.dtype}{list(part.shape)}" for key, part in parts.items())
 
 
-class _SpaceTable:
-    """The variables that have a space A or B, a line each, below the object they belong to."""
+def _space_table(variables: Iterable[Variable]) -> Table:
+    """Returns what has a space A or B, a line each, below the object that it belongs to."""
+    objects: dict[str, dict[tuple[str, ...], list[Variable]]] = {}
+    for v in variables:
+        if v.space_a is None and v.space_b is None:
+            continue
+        first, _, rest = v.name.partition("/")
+        last = rest.rpartition("/")[2] if rest else _NUMBER.sub("#", first)
+        unit = "" if v.unit == "1" else v.unit
+        alike = objects.setdefault(_NUMBER.sub("#", first) if rest else "", {})
+        alike.setdefault((last, unit, _span(v.space_a), _span(v.space_b)), []).append(v)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("variable", "default", "A: training", "B: test"):
+        table.add_column(column, overflow="fold", no_wrap=column != "default")
+    for first, rows in objects.items():
+        if first:
+            names = [v.name.partition("/")[0] for row in rows.values() for v in row]
+            table.add_row(Text(_joint_name(sorted(set(names))), style="bold"))
+        for (last, unit, a, b), group in rows.items():
+            # finger_{0..2} has upper, middle and lower links: one line, as a pattern has it
+            links = {v.name.partition("/")[2].rpartition("/")[0] for v in group}
+            last = last if first else _joint_name([v.name for v in group])
+            last = f"{links.pop() if len(links) == 1 else '*'}/{last}".lstrip("/")
+            shown = f"{_default(group)} {unit}".strip()
+            if "\n" in a:  # a line for each component, so for its default too
+                units = unit.split(", ")
+                values = enumerate(np.ravel(np.asarray(group[0].default)))
+                shown = "\n".join(f"{x:.4g} {units[place % len(units)]}" for place, x in values)
+            table.add_row(Text("  " * bool(first) + last, style="green"), shown, a, b)
+    return table
 
-    def __init__(self, variables: Mapping[str, Variable]) -> None:
-        self._objects: dict[str, dict[tuple[str, ...], list[Variable]]] = {}
-        for v in variables.values():
-            if v.space_a is None and v.space_b is None:
-                continue
-            first, _, rest = v.name.partition("/")
-            last = (rest or first).rpartition("/")[2]
-            unit = "" if v.unit == "1" else v.unit
-            cells = (
-                last if rest else _NUMBER.sub("#", last),
-                unit,
-                _span(v.space_a),
-                _span(v.space_b),
-            )
-            alike = self._objects.setdefault(_NUMBER.sub("#", first) if rest else "", {})
-            alike.setdefault(cells, []).append(v)
 
-    def __rich__(self) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for column in ("variable", "default", "A: training", "B: test"):
-            table.add_column(column, overflow="fold", no_wrap=column != "default")
-        for first, rows in self._objects.items():
-            if first:
-                names = [v.name.partition("/")[0] for row in rows.values() for v in row]
-                table.add_row(Text(_joint_name(sorted(set(names))), style="bold"))
-            for (last, unit, a, b), group in rows.items():
-                defaults = {_number(v.default) for v in group}
-                default = defaults.pop() if len(defaults) == 1 else "varies"
-                # finger_{0..2} has upper, middle and lower links: one line, as a pattern has it
-                links = {v.name.partition("/")[2].rpartition("/")[0] for v in group}
-                last = last if first else _joint_name([v.name for v in group])
-                last = f"{links.pop() if len(links) == 1 else '*'}/{last}".lstrip("/")
-                if "\n" in a:  # a line for each component, so for its default too
-                    units = unit.split(", ")
-                    values = np.ravel(np.asarray(group[0].default))
-                    shown = "\n".join(
-                        f"{value:.4g} {units[place % len(units)]}"
-                        for place, value in enumerate(values)
-                    )
-                else:
-                    shown = f"{default} {unit}".strip()
-                table.add_row(Text("  " * bool(first) + last, style="green"), shown, a, b)
-        return table
+def _default(group: list[Variable]) -> str:
+    """Returns the default of variables that are alike."""
+    defaults = {_number(v.default) for v in group}
+    return defaults.pop() if len(defaults) == 1 else "varies"
 
 
 def _span(space: Bounds | None) -> str:
@@ -234,51 +223,35 @@ def _span(space: Bounds | None) -> str:
 class _VariableTable:
     """The variables as a table, or as a list where a table would break their names."""
 
-    def __init__(self, variables: Mapping[str, Variable]) -> None:
-        self._rows = [_variable_row(group) for group in _alike(variables.values())]
+    def __init__(self, variables: Iterable[Variable]) -> None:
+        groups: dict[tuple[str, ...], list[Variable]] = {}  # alike but for numbers of their names
+        for v in variables:
+            bounds, doc = (_range(v.space_a), _range(v.space_b)), _NUMBER.sub("#", v.doc)
+            key = (_NUMBER.sub("#", v.name), v.kind, v.unit, *bounds, doc, v.inert)
+            groups.setdefault(key, []).append(v)
+        self._rows = []
+        for (_, kind, unit, a, b, *_), group in groups.items():
+            v, style = group[0], "dim" if group[0].read_only else "green"
+            doc = v.doc + " (read only)" * v.read_only + (f" (inert: {v.inert})" if v.inert else "")
+            name = Text(_joint_name([g.name for g in group]), style=style)
+            self._rows.append((name, kind, unit, _default(group), a, b, doc))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if options.max_width >= _WIDE:
-            yield self._table()
+            table = Table(title="Variables", title_justify="left", header_style="bold", box=None)
+            for column in ("name", "kind", "unit", "default", "space A", "space B", "what it is"):
+                table.add_column(column, overflow="fold", no_wrap=column == "name")
+            for name, *cells in self._rows:
+                table.add_row(name, *map(Text, cells))
+            yield table
             return
         yield Text("Variables", style="italic")
-        for name, *cells in self._rows:
-            kind, unit, default, a, b, doc = cells
+        for name, kind, unit, default, a, b, doc in self._rows:
             spaces = [f"{mark} {text}" for mark, text in (("A", a), ("B", b)) if text]
             facts = [kind, f"default {default} {unit}".strip(), *spaces]
             yield Text(" ").append_text(name)
             yield Padding(Text("   ".join(facts)), (0, 0, 0, 4))
             yield Padding(Text(doc, style="dim"), (0, 0, 0, 4))
-
-    def _table(self) -> Table:
-        table = Table(title="Variables", title_justify="left", header_style="bold", box=None)
-        for column in ("name", "kind", "unit", "default", "space A", "space B", "what it is"):
-            table.add_column(column, overflow="fold", no_wrap=column == "name")
-        for name, *cells in self._rows:
-            table.add_row(name, *map(Text, cells))
-        return table
-
-
-def _variable_row(group: list[Variable]) -> tuple[Text, str, str, str, str, str, str]:
-    """Returns the name of variables that are alike, and what there is to say of them."""
-    v = group[0]
-    name = Text(_joint_name([g.name for g in group]), style="dim" if v.read_only else "green")
-    defaults = {_number(g.default) for g in group}
-    default = defaults.pop() if len(defaults) == 1 else "varies"
-    doc = v.doc + (" (read only)" if v.read_only else "")
-    doc += f" (inert: {v.inert})" if v.inert else ""
-    return name, v.kind, v.unit, default, _range(v.space_a), _range(v.space_b), doc
-
-
-def _alike(variables: Iterable[Variable]) -> list[list[Variable]]:
-    """Returns the variables in groups that differ in the numbers of their names alone."""
-    groups: dict[tuple[str, ...], list[Variable]] = {}
-    for v in variables:
-        doc = _NUMBER.sub("#", v.doc)
-        bounds = (_range(v.space_a), _range(v.space_b))
-        key = (_NUMBER.sub("#", v.name), v.kind, v.unit, *bounds, doc, v.inert)
-        groups.setdefault(key, []).append(v)
-    return list(groups.values())
 
 
 def _joint_name(names: list[str]) -> str:
@@ -317,7 +290,11 @@ def _graph_text(graph: CausalGraph) -> Text:
     text.append("name' is the next step, i the same number on both sides\n", style="dim")
     idle, patterns = graph.inert, dict[tuple[str, str, str], list[tuple[str, str]]]()
     for edge in graph.edges:
-        key = (*_edge_pattern(*edge), idle.get(edge, ""))
+        numbers = [_NUMBER.findall(end) for end in edge]
+        same = bool(numbers[0]) and numbers[0] == numbers[1]
+        marks = ("{i}", "{i}") if same else ("{j}", "{k}")
+        parent, child = map(_NUMBER.sub, marks, edge)
+        key = (parent, child, idle.get(edge, ""))
         patterns.setdefault(key, []).append(edge)
     for (parent, child, inert), edges in patterns.items():
         text.append(f"  {parent}", style="cyan" if parent.endswith(NEXT) else "green")
@@ -325,13 +302,6 @@ def _graph_text(graph: CausalGraph) -> Text:
         text.append(_which(parent, child, edges), style="dim")
         text.append(f"   (inert: {inert})\n" if inert else "\n", style="yellow")
     return text
-
-
-def _edge_pattern(parent: str, child: str) -> tuple[str, str]:
-    mine, theirs = _NUMBER.findall(parent), _NUMBER.findall(child)
-    if mine and mine == theirs:
-        return _NUMBER.sub("{i}", parent), _NUMBER.sub("{i}", child)
-    return _NUMBER.sub("{j}", parent), _NUMBER.sub("{k}", child)
 
 
 def _which(parent: str, child: str, edges: list[tuple[str, str]]) -> str:
@@ -407,18 +377,10 @@ class Check:
     """Write one JSON document to standard output."""
 
 
-def _witness_table(rows: list[LawResult]) -> Table:
-    """Returns the edges of the causal graph, each with what showed it."""
-    table = Table(box=None, header_style="bold", title="Witnesses", title_justify="left")
-    for column in ("edge", "seen by"):
-        table.add_column(column, overflow="fold")
-    for edge, how in sorted(item for row in rows for item in row.witnesses.items()):
-        table.add_row(Text(edge, style="green"), Text(how))
-    return table
-
-
-def check(config: Check) -> list[LawResult]:
+def check(config: Check) -> list[Any]:
     """Checks every law and writes the table; raises where one does not hold."""
+    from interverse.rollouts.laws import check_laws  # loads what plays
+
     options = parse_pairs(config.option, flag_names(config))
     with redirect_stdout(sys.stderr):  # a world may print
         rows = check_laws(config.id, seed=config.seed, **options)
@@ -433,7 +395,12 @@ def check(config: Check) -> list[LawResult]:
             table.add_row(mark, Text(row.law), Text(row.detail))
         Console().print(table)
         if config.witnesses:
-            Console().print(_witness_table(rows))
+            table = Table(box=None, header_style="bold", title="Witnesses", title_justify="left")
+            for column in ("edge", "seen by"):
+                table.add_column(column, overflow="fold")
+            for edge, how in sorted(item for row in rows for item in row.witnesses.items()):
+                table.add_row(Text(edge, style="green"), Text(how))
+            Console().print(table)
     broken = [row.law for row in rows if not row.passed]
     if broken:
         raise InvalidValueError(
