@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -45,36 +46,23 @@ def flag_words(given: Mapping[str, Any]) -> list[str]:
             words += [f"--{flag}", *(f"{key}={json.dumps(part)}" for key, part in value.items())]
         else:
             parts = value if isinstance(value, list) else [value]
-            words += [f"--{flag}", *(_flag_value(name, part) for part in parts)]
+            for part in parts:
+                if isinstance(part, Mapping | list | bool) or part is None:
+                    raise InvalidValueError(
+                        explain(
+                            f"{name} holds {json.dumps(part)}",
+                            allowed="text, a number, or a list of these",
+                        )
+                    )
+            words += [f"--{flag}", *map(str, parts)]
     return words
-
-
-def _flag_value(name: str, value: Any) -> str:
-    if isinstance(value, Mapping | list | bool) or value is None:
-        raise InvalidValueError(
-            explain(
-                f"{name} holds {json.dumps(value)}", allowed="text, a number, or a list of these"
-            )
-        )
-    return str(value)
 
 
 CONFIG_FILE = "config.yaml"
 _FLAG, _VERB, _OUT = "--config", "verb", "out"
 _TYPED = ("json", "trust")  # how a command prints, and what a person vouches for: never of a file
 _RECORDS = ("train.json", "run.json", "collect.json")  # of a run, an evaluation, episodes
-_SINGLE_FILES = (
-    ".csv",
-    ".gif",
-    ".h5",
-    ".hdf5",
-    ".html",
-    ".json",
-    ".lance",
-    ".mp4",
-    ".npz",
-    ".webp",
-)
+_SINGLE_FILES = re.compile(r"\.(csv|gif|h5|hdf5|html|json|lance|mp4|npz|webp)")
 
 
 def split_config(verb: str, args: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
@@ -82,7 +70,16 @@ def split_config(verb: str, args: Sequence[str]) -> tuple[list[str], dict[str, A
 
     A flag on the command line wins over the file's.
     """
-    rest, files = _split(args)
+    rest, files = [], []
+    words = iter(args)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name != _FLAG:
+            rest.append(word)
+            continue
+        files.append(value if equals else next(words, ""))
+        if not files[-1]:
+            raise InvalidValueError(explain(f"{_FLAG} names no file", fix=f"{_FLAG} run.yaml"))
     if not files:
         return rest, {}
     if len(files) > 1:
@@ -93,20 +90,16 @@ def split_config(verb: str, args: Sequence[str]) -> tuple[list[str], dict[str, A
         raise InvalidValueError(
             explain(f"{files[0]} is for `interverse {meant}`, and this is `interverse {verb}`")
         )
-    given = {_field_of(word) for word in rest if word.startswith("--")}
-    if (moved := _moved_folder(Path(files[0]), held.get(_OUT))) is not None and _OUT not in given:
-        sys.stderr.write(f"{held[_OUT]} was moved: going on in {moved}\n")
-        held[_OUT] = str(moved)
+    flags = [word.partition("=")[0] for word in rest if word.startswith("--")]
+    given = {flag.removeprefix("--").removeprefix("no-").replace("-", "_") for flag in flags}
+    # The folder that a command wrote its config into may have been moved since.
+    file, out = Path(files[0]), held.get(_OUT)
+    whole = file.name == CONFIG_FILE and any((file.parent / n).is_file() for n in _RECORDS)
+    is_moved = out is not None and Path(str(out)).resolve() != file.parent.resolve()
+    if whole and is_moved and _OUT not in given:
+        sys.stderr.write(f"{out} was moved: going on in {file.parent}\n")
+        held[_OUT] = str(file.parent)
     return rest, {name: value for name, value in held.items() if name not in given}
-
-
-def _moved_folder(file: Path, out: Any) -> Path | None:
-    """Returns where the folder lies now that a command wrote its config into, if elsewhere."""
-    folder = file.parent
-    whole = file.name == CONFIG_FILE and any((folder / name).is_file() for name in _RECORDS)
-    if not whole or out is None or Path(str(out)).resolve() == folder.resolve():
-        return None
-    return folder
 
 
 def config_words(config: type[Any], rest: Sequence[str], held: Mapping[str, Any]) -> list[str]:
@@ -146,7 +139,7 @@ def kept(config: Any, verb: str, folder: Path | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    single = folder.suffix in _SINGLE_FILES
+    single = _SINGLE_FILES.fullmatch(folder.suffix) is not None
     if folder.is_file() and not single:
         raise InvalidValueError(explain(f"out is {folder}, which is a file", allowed="a folder"))
     file = folder.with_suffix(".config.yaml") if single else folder / CONFIG_FILE
@@ -166,21 +159,6 @@ def kept(config: Any, verb: str, folder: Path | None) -> Iterator[None]:
     write_text(file, text)
 
 
-def _split(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    rest, files = [], []
-    words = iter(args)
-    for word in words:
-        name, equals, value = word.partition("=")
-        if name != _FLAG:
-            rest.append(word)
-            continue
-        value = value if equals else next(words, "")
-        if not value:
-            raise InvalidValueError(explain(f"{_FLAG} names no file", fix=f"{_FLAG} run.yaml"))
-        files.append(value)
-    return rest, files
-
-
 def _marked(config: type[Any], mark: Any) -> list[str]:
     """Returns the fields with a mark of tyro's: given without a flag, or not given at all."""
     hints = get_type_hints(config, include_extras=True)
@@ -189,16 +167,6 @@ def _marked(config: type[Any], mark: Any) -> list[str]:
         for item in fields(config)
         if mark in getattr(hints[item.name], "__metadata__", ())
     ]
-
-
-def _field_of(word: str) -> str:
-    """Returns the field that a flag sets.
-
-    >>> _field_of("--no-episodes"), _field_of("--checkpoint-every=5")
-    ('episodes', 'checkpoint_every')
-    """
-    flag = word.partition("=")[0].removeprefix("--").removeprefix("no-")
-    return flag.replace("-", "_")
 
 
 _NUMBERS = {int: "a whole number", float: "a number"}
@@ -214,31 +182,59 @@ def mistake(config: type[Any], verb: str, args: Sequence[str]) -> str | None:
     "unknown flag 'jsn'. Did you mean 'json'? Allowed: all, edges, json, mermaid."
     """
     hints = get_type_hints(config, include_extras=True)
-    flags = {f"--{name.replace('_', '-')}": hint for name, hint in hints.items() if _is_flag(hint)}
-    bare = [name for name, hint in hints.items() if Positional in _marks(hint)]
-    words: list[str] = []
-    given: set[str] = set()
-    for flag, values in _grouped(args):
-        if not flag:
-            words += values
-            continue
-        name = flag if flag in flags else flag.replace("--no-", "--", 1)
-        if name not in flags or (flag != name and _plain(flags[name]) is not bool):
-            return unknown("flag", flag[2:], [known[2:] for known in flags])
-        told, rest = _value_mistake(name, _plain(flags[name]), values)
-        if told:
-            return told
+    marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    bare = [name for name in hints if Positional in marks[name]]
+    kinds = {
+        f"--{name.replace('_', '-')}": _plain(hint)
+        for name, hint in hints.items()
+        if name not in bare and Suppress not in marks[name]
+    }
+    # Each flag with the words after it; what stands before the first has none.
+    groups: list[tuple[str, list[str]]] = [("", [])]
+    for word in args:
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            groups.append((name.replace("_", "-"), [value] if equals else []))
+        else:
+            groups[-1][1].append(word)
+    words, given = list(groups[0][1]), set[str]()
+    for flag, values in groups[1:]:
+        name = flag if flag in kinds else flag.replace("--no-", "--", 1)
+        if name not in kinds or (flag != name and kinds[name] is not bool):
+            return unknown("flag", flag[2:], [known[2:] for known in kinds])
         given.add(name)
-        words += rest
-    return _bare_mistake(hints, bare, words) or _missing(config, verb, given, len(words))
-
-
-def _is_flag(hint: Any) -> bool:
-    return Positional not in _marks(hint) and Suppress not in _marks(hint)
-
-
-def _marks(hint: Any) -> tuple[Any, ...]:
-    return getattr(hint, "__metadata__", ())
+        kind, many = kinds[name], get_origin(kinds[name]) is tuple
+        own = values if many else values[:1]
+        if kind is bool:
+            own = []
+        elif not own and not many:
+            return explain(f"{name} has no value", fix=f"Write it after the flag: {name} VALUE")
+        for word in own:
+            if told := _word_mistake(name, _plain(get_args(kind)[0]) if many else kind, word):
+                return told
+        words += values[len(own) :]
+    for name, word in zip(bare, words, strict=False):
+        if told := _word_mistake(name.upper(), _plain(hints[name]), word):
+            return told
+    many = any(get_origin(_plain(hints[name])) is tuple for name in bare)
+    if len(words) > len(bare) and not many:
+        allowed = f"flags, such as --{next(iter(hints)).replace('_', '-')}"
+        if bare:
+            allowed = f"{', '.join(map(str.upper, bare))}, then flags"
+        return explain(f"{words[len(bare)]!r} belongs to no flag", allowed=allowed)
+    # Values that must be given and were not.
+    needed = [f.name for f in fields(config) if f.default is f.default_factory is MISSING]
+    places = [name.upper() for name in needed if name in bare]
+    flags = [f"--{name.replace('_', '-')}" for name in needed if name not in bare]
+    absent = places[len(words) :] + [flag for flag in flags if flag not in given]
+    if not absent:
+        return None
+    whole = ["interverse", verb, *places, *(f"{flag} {flag[2:].upper()}" for flag in flags)]
+    is_one = len(absent) == 1
+    return explain(
+        f"{' and '.join(absent)} {'is' if is_one else 'are'} missing",
+        fix=f"Give {'it' if is_one else 'them'}: {' '.join(whole)}",
+    )
 
 
 def _plain(hint: Any) -> Any:
@@ -249,32 +245,8 @@ def _plain(hint: Any) -> Any:
     return _plain(kinds[0]) if get_origin(hint) in (Union, UnionType) and len(kinds) == 1 else hint
 
 
-def _grouped(args: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yields each flag with the words after it; what stands before the first has no flag."""
-    flag, values = "", list[str]()
-    for word in args:
-        if word.startswith("--"):
-            yield flag, values
-            name, equals, value = word.partition("=")
-            flag, values = name.replace("_", "-"), [value] if equals else []
-        else:
-            values.append(word)
-    yield flag, values
-
-
-def _value_mistake(flag: str, kind: Any, values: list[str]) -> tuple[str, list[str]]:
-    """Returns what is wrong with a flag's values, and the words that are not its own."""
-    if kind is bool:
-        return "", values
-    many = get_origin(kind) is tuple
-    if not values and not many:
-        return explain(f"{flag} has no value", fix=f"Write it after the flag: {flag} VALUE"), []
-    own, rest = (values, []) if many else (values[:1], values[1:])
-    kind = _plain(get_args(kind)[0]) if many else kind
-    return next(filter(None, (_word_mistake(flag, kind, word) for word in own)), ""), rest
-
-
 def _word_mistake(name: str, kind: Any, word: str) -> str:
+    """Returns what is wrong with a value in words; empty if nothing is seen."""
     allowed, choices = _NUMBERS.get(kind, ""), _choices(kind)
     if choices and word not in choices:
         return unknown(f"value of {name}", word, choices)
@@ -293,38 +265,6 @@ def _choices(kind: Any) -> list[str]:
     parts = [_choices(part) for part in get_args(kind)]
     whole = get_origin(kind) in (Union, UnionType) and all(parts)
     return [word for part in parts for word in part] if whole else []
-
-
-def _bare_mistake(hints: dict[str, Any], bare: list[str], words: list[str]) -> str:
-    for name, word in zip(bare, words, strict=False):
-        told = _word_mistake(name.upper(), _plain(hints[name]), word)
-        if told:
-            return told
-    many = any(get_origin(_plain(hints[name])) is tuple for name in bare)
-    if len(words) <= len(bare) or many:
-        return ""
-    allowed = f"flags, such as --{next(iter(hints)).replace('_', '-')}"
-    if bare:
-        allowed = f"{', '.join(map(str.upper, bare))}, then flags"
-    return explain(f"{words[len(bare)]!r} belongs to no flag", allowed=allowed)
-
-
-def _missing(config: type[Any], verb: str, given: set[str], words: int) -> str | None:
-    """Returns the line for values that must be given and were not."""
-    hints = get_type_hints(config, include_extras=True)
-    needed = [f.name for f in fields(config) if f.default is f.default_factory is MISSING]
-    bare = [name for name in needed if Positional in _marks(hints[name])]
-    flags = [f"--{n.replace('_', '-')}" for n in needed if n not in bare]
-    absent = [n.upper() for n in bare[words:]] + [flag for flag in flags if flag not in given]
-    if not absent:
-        return None
-    whole = [n.upper() for n in bare] + [f"{flag} {flag[2:].upper()}" for flag in flags]
-    verb_words = " ".join(["interverse", verb, *whole])
-    is_one = len(absent) == 1
-    return explain(
-        f"{' and '.join(absent)} {'is' if is_one else 'are'} missing",
-        fix=f"Give {'it' if is_one else 'them'}: {verb_words}",
-    )
 
 
 def print_json(document: Any) -> None:
