@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,8 @@ from interverse.envs.wrappers import StartingState, sample_new_goal
 from interverse.worlds.trifinger import action_bounds, denormalise, grip_locations, normalise
 
 STEPS, EPISODES = 8, 3
+ORACLE = Path(__file__).parent / "data" / "trifinger.json"
+LIFTS = json.loads(ORACLE.read_text())["pinch_lift"]["samples"]
 PLACE = "block_0/cylindrical_position"
 # task_generators/test_<task>.py: what its tests set in an episode's middle, beside a drawn goal.
 TASKS = {
@@ -103,8 +108,8 @@ def test_goal_intervention(task):
     env.close()
 
 
-@pytest.mark.parametrize("mass", [0.02, 0.08, 0.1])
-def test_a_block_is_gripped_by_two_tips_and_lifted(mass):
+@pytest.mark.parametrize("sample", LIFTS, ids=lambda sample: f"{sample['mass']}kg")
+def test_a_block_is_gripped_by_two_tips_and_lifted(sample):
     env = iv.make(
         "trifinger/picking-v1",
         action_mode="end_effector_positions",
@@ -113,7 +118,7 @@ def test_a_block_is_gripped_by_two_tips_and_lifted(mass):
         contact_sensors=True,
         max_steps=10_000,
     )
-    env.reset(seed=0, options={"do": {"block_0/mass": mass}})
+    env.reset(seed=0, options={"do": {"block_0/mass": sample["mass"]}})
     values, world = env.unwrapped.values, env.unwrapped.world
     tips = values["end_effector_positions"].copy()
 
@@ -130,10 +135,13 @@ def test_a_block_is_gripped_by_two_tips_and_lifted(mass):
     go(grip, 25)
     touching = [bool(world.contact(f"finger_{i}", "block_0")[0]) for i in range(3)]
     assert touching == [True, True, False]
+    heights = []
     for _ in range(40):
         grip[[2, 5]] += 0.005
         go(grip, 1)
-    assert values["block_0/cartesian_position"][2] > 0.2
+        heights.append(values["block_0/cartesian_position"][2])
+    assert heights[-1] > 0.2
+    assert heights == pytest.approx(sample["block_z_every_40ms"], abs=0.012)
     env.close()
 
 

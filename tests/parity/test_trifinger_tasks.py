@@ -175,28 +175,3 @@ def test_new_goals_are_spread_as_the_originals(envs, key):
         assert np.all(values.max(axis=0) <= np.array(stats["max"]) + 0.03 * span + 1e-4)
         assert np.all(values.min(axis=0) <= np.array(stats["min"]) + 0.05 * span + 1e-4)
         assert np.all(values.max(axis=0) >= np.array(stats["max"]) - 0.05 * span - 1e-4)
-
-
-@pytest.mark.parametrize("sample", ORACLE["pinch_lift"]["samples"], ids=lambda s: f"{s['mass']}kg")
-def test_two_fingers_lift_a_block_in_the_world_too(sample):
-    env = iv.make(
-        "trifinger/picking-v1", action_mode="end_effector_positions", normalize_actions=False
-    )
-    env.reset(seed=0, options={"do": {"block_0/cartesian_position": [0, 0, 0.0325]}})
-    env.unwrapped.do({"block_0/mass": sample["mass"]}, check=False)
-    (_, front, low), (_, back, _) = sample["grip_targets"]
-
-    def go(one, two, steps):
-        action = np.array([*one, *two, 0.0, -0.08, 0.4], dtype=np.float32)
-        for _ in range(steps):
-            env.step(action)
-
-    go((0, 0.08, low), (0.12, -0.06, 0.06), 25)
-    go((0, 0.08, low), (0, -0.08, low), 25)
-    go((0, front, low), (0, back, low), 25)
-    heights = []
-    for k in range(1, 41):
-        go((0, front, low + 0.005 * k), (0, back, low + 0.005 * k), 1)
-        heights.append(env.unwrapped.values["block_0/cartesian_position"][2])
-    assert heights[-1] > 0.2
-    assert heights == pytest.approx(sample["block_z_every_40ms"], abs=0.012)
