@@ -1,11 +1,7 @@
-"""A small studio that draws one item in any state, for tests and for the sheet of the docs.
-
-Usage: python tests/worlds/rooms/preview.py OUT.png [PIXELS]
-"""
+"""A small studio that draws one item in any state."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,7 +9,7 @@ import mujoco
 import numpy as np
 
 from interverse.art.rooms.item import PROPERTIES, Item
-from interverse.art.rooms.objects import CLASSES, TRAITS, build_item
+from interverse.art.rooms.objects import TRAITS, build_item
 from interverse.sim.assets import add_material
 from interverse.sim.studio import DrawingStage
 from interverse.worlds.rooms.assemble import Palette, item_spec
@@ -50,10 +46,7 @@ class Studio:
         _camera(spec, (low + high) / 2, reach, look)
         assembled = item_spec(Palette(spec), item, "item")
         model = spec.compile()
-        own = [model.geom(name).id for name in assembled.geoms]
-        owner = np.full(model.ngeom, -1, np.int16)
-        owner[own] = 0
-        self._own = own
+        self._own = [model.geom(name).id for name in assembled.geoms]
         self._model, self._item = model, assembled
         self._stage = DrawingStage(model)
 
@@ -77,35 +70,6 @@ def shown(cls: str, prop: str) -> tuple[dict[str, float], dict[str, float]]:
     """Returns states before and after a property changes; a laptop shows its screen throughout."""
     before = {"open": 0.8} if cls == "Laptop" and prop != "open" else {}
     return before, {**before, prop: 0.8 if prop == "open" else 1.0}
-
-
-def sheet(pixels: int = 96, instances: int = 4) -> np.ndarray:
-    """Returns two columns of classes, each row some instances as built and in each state."""
-    rows = [_named(_row(cls, pixels, instances), cls) for cls in CLASSES]
-    width = max(row.shape[1] for row in rows)
-    rows = [np.pad(r, ((0, 4), (0, width - r.shape[1]), (0, 0)), constant_values=255) for r in rows]
-    half = len(rows) // 2
-    gap = np.full((half * (pixels + 4), 12, 3), 255, np.uint8)
-    return np.concatenate([np.concatenate(rows[:half]), gap, np.concatenate(rows[half:])], axis=1)
-
-
-def _row(cls: str, pixels: int, instances: int) -> np.ndarray:
-    count = 2 * instances // (1 + len(TRAITS[cls])) if len(TRAITS[cls]) > 1 else instances
-    found = []
-    for number in range(count):
-        rng = np.random.default_rng([number, 31])
-        studio = Studio(build_item(cls, rng), Look(yaw=(0.45, -0.5, 0.2, -0.7)[number % 4]))
-        states = [{}, *(shown(cls, prop)[1] for prop in TRAITS[cls])]
-        found += [studio.draw(state, pixels) for state in states]
-    return np.concatenate(found, axis=1)
-
-
-def _named(row: np.ndarray, name: str) -> np.ndarray:
-    from PIL import Image, ImageDraw
-
-    picture = Image.fromarray(row)
-    ImageDraw.Draw(picture).text((4, 2), name, fill=(20, 20, 20))
-    return np.asarray(picture)
 
 
 def crop(cls: str, seed: int, size: int = 64) -> np.ndarray:
@@ -165,9 +129,3 @@ def _camera(spec: mujoco.MjSpec, centre: np.ndarray, reach: float, look: Look) -
     quat = np.empty(4)
     mujoco.mju_mat2Quat(quat, frame.ravel())
     spec.worldbody.add_camera(pos=centre + look.near * reach * away, quat=quat, fovy=45)
-
-
-if __name__ == "__main__":
-    from PIL import Image
-
-    Image.fromarray(sheet(*map(int, sys.argv[2:3]))).save(sys.argv[1], quality=76)

@@ -11,10 +11,9 @@ import interverse as iv
 from interverse.core.rng import Noise
 from interverse.worlds.rooms.actions import VERBS, has
 from interverse.worlds.rooms.options import RoomsOptions
-from interverse.worlds.rooms.pair import Pair
-from interverse.worlds.rooms.pairs import generate_pairs
 from interverse.worlds.rooms.variables import name_of
 from interverse.worlds.rooms.world import Rooms
+from tests.worlds.rooms.pairs import pairs_of
 
 SMALL = {"image_size": 24, "objects": 8}
 
@@ -67,13 +66,7 @@ def test_the_coin_alone_decides_first_states_at_full_strength(states, low, high)
 
 
 def test_collected_actions_follow_the_coin():
-    options = {"confounder": True, "defaults": {"confounding": 1.0}, **SMALL}
-    made = (
-        item
-        for house in itertools.count()
-        for item in generate_pairs("rooms/single-v1", 0, house, options=options)
-    )
-    pairs = list(itertools.islice((item for item in made if isinstance(item, Pair)), 12))
+    pairs = pairs_of("single", 12, confounder=True, defaults={"confounding": 1.0}, **SMALL)
     sets = [bool(VERBS[pair.verb].target) for pair in pairs]
     coins = [bool(pair.factors_before["confounder"]) for pair in pairs]
     assert sets == coins, "objects are put back, so there is always an action on the coin's side"

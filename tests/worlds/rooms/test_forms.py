@@ -11,7 +11,8 @@ from interverse.art.rooms.objects import CLASSES
 from interverse.core.errors import InterventionError
 from interverse.models.pairs.tensors import pair_factors
 from interverse.worlds.rooms.room import item_of
-from tests.worlds.rooms.test_rebuild import check_pairs, pairs_of
+from tests.worlds.rooms.pairs import pairs_of
+from tests.worlds.rooms.test_rebuild import check_pairs
 
 OPEN = {"image_size": 48, "instances": "open"}
 

@@ -12,15 +12,16 @@ from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS, has
 from interverse.worlds.rooms.pair import Pair, Rejection
 from interverse.worlds.rooms.pairs import ENOUGH, ROUND_PAIRS, Limits, box_of, generate_pairs
 from interverse.worlds.rooms.variables import name_of
+from tests.worlds.rooms.pairs import pairs_of
 
 FAST, SLOW = 20, 500
 
 
-def pairs_of(count, *, seed=0, first=0, **options):
+def pairs_and_tries(count, first=0, **options):
     """Returns the first pairs of houses from one on, and how many tries they took."""
     found, tries = [], 0
     for house in itertools.count(first):
-        for item in generate_pairs("rooms/multi-v1", seed, house, options=options):
+        for item in generate_pairs("rooms/multi-v1", 0, house, options=options):
             tries += 1
             if isinstance(item, Pair):
                 found.append(item)
@@ -64,7 +65,7 @@ def check(pair, size):
 
 @pytest.fixture(scope="module")
 def some():
-    return pairs_of(FAST, image_size=224)
+    return pairs_and_tries(FAST, image_size=224)
 
 
 def test_twenty_pairs_hold_what_they_promise(some):
@@ -74,7 +75,7 @@ def test_twenty_pairs_hold_what_they_promise(some):
 
 def test_the_same_address_gives_the_same_pixels(some):
     first = some[0][:3]
-    for pair, again in zip(first, pairs_of(3, image_size=224)[0], strict=True):
+    for pair, again in zip(first, pairs_of("multi", 3, image_size=224), strict=True):
         assert pair.address == again.address
         assert np.array_equal(pair.before, again.before)
         assert np.array_equal(pair.after, again.after)
@@ -118,7 +119,7 @@ def test_pairs_vary(some):
 
 @pytest.mark.parametrize("nuisance", ["camera", "light"])
 def test_a_nuisance_moves_the_rest_of_the_world_and_says_so(nuisance):
-    pair = pairs_of(1, image_size=96, objects=4, pair_nuisance=nuisance)[0][0]
+    pair = pairs_of("multi", 1, image_size=96, objects=4, pair_nuisance=nuisance)[0]
     assert pair.nuisance
     assert all(name.startswith(nuisance) for name in pair.nuisance)
     differs = np.any(pair.before != pair.after, axis=-1)
@@ -127,17 +128,13 @@ def test_a_nuisance_moves_the_rest_of_the_world_and_says_so(nuisance):
 
 
 def test_close_ups_fill_the_picture():
-    found = generate_pairs("rooms/single-v1", 0, 0, options={"image_size": 96, "objects": 4})
-    pair = next(p for p in found if isinstance(p, Pair))
+    pair = pairs_of("single", 1, image_size=96, objects=4)[0]
     left, top, right, bottom = pair.box_before
     assert max(right - left, bottom - top) > 40
 
 
 def test_depth_comes_on_request():
-    found = generate_pairs(
-        "rooms/multi-v1", 0, 1, options={"image_size": 64, "objects": 4}, depth=True
-    )
-    pair = next(p for p in found if isinstance(p, Pair))
+    pair = pairs_of("multi", 1, [1], depth=True, image_size=64, objects=4)[0]
     assert pair.depth_before.dtype == np.float16
     assert 0.05 < float(pair.depth_before.min()) < float(pair.depth_before.max()) < 12
     untouched = ~(pair.mask_before | pair.mask_after)
@@ -167,7 +164,7 @@ def test_rejections_have_a_reason_and_bad_addresses_an_error():
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_five_hundred_pairs_hold_what_they_promise():
-    found, tries = pairs_of(SLOW, first=100, image_size=224)
+    found, tries = pairs_and_tries(SLOW, first=100, image_size=224)
     for pair in found:
         check(pair, 224)
     assert len({(p.verb, p.cls) for p in found}) > 40

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -13,22 +11,12 @@ from interverse.core.rng import Noise
 from interverse.data.pairs import CollectPairs, collect_pairs, open_pairs
 from interverse.worlds.rooms.actions import CLASS_NAMES, has
 from interverse.worlds.rooms.options import RoomsOptions
-from interverse.worlds.rooms.pair import Pair
-from interverse.worlds.rooms.pairs import generate_pairs
 from interverse.worlds.rooms.world import Rooms
+from tests.worlds.rooms.pairs import pairs_of
 
 ONE = np.array([0])
 SMALL = {"image_size": 48}
 PICTURES = ("before", "after", "mask_before", "mask_after", "instances_before", "instances_after")
-
-
-def pairs_of(view, count, houses=range(100), **options):
-    made = (
-        item
-        for house in houses
-        for item in generate_pairs(f"rooms/{view}-v1", 0, house, options=options)
-    )
-    return list(itertools.islice((item for item in made if isinstance(item, Pair)), count))
 
 
 def values_of(world):

@@ -7,9 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from interverse.art.rooms.item import RoomTexture
-from interverse.art.rooms.patterns import BUILDING
-from interverse.art.rooms.textures import pixels
 from interverse.worlds.rooms.actions import CLASS_NAMES
 from interverse.worlds.rooms.camera import RoomView, aim, choose_view, stands_free
 from interverse.worlds.rooms.lights import draw_light, sky_color
@@ -157,16 +154,6 @@ def test_light_stays_in_its_ranges_and_the_sky_darkens():
         assert 0.9 <= brightness <= 1.4
         assert 7 <= time <= 18
     assert sky_color(12.0).mean() > sky_color(18.5).mean() > sky_color(23.0).mean()
-
-
-@pytest.mark.parametrize("kind", sorted(BUILDING))
-def test_building_textures_repeat_and_are_not_flat(kind):
-    texture = RoomTexture(kind=kind, colours=((0.2, 0.3, 0.4), (0.8, 0.7, 0.6)), seed=2)
-    image = pixels(texture)
-    pixels.cache_clear()
-    assert image.shape == (256, 256, 3)
-    assert np.array_equal(image, pixels(texture))
-    assert image.std() > 1
 
 
 def test_a_pose_turns_against_the_clock():

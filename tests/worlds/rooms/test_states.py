@@ -10,8 +10,7 @@ import pytest
 import interverse as iv
 from interverse.art.rooms.item import PROPERTIES
 from interverse.worlds.rooms.actions import CLASS_NAMES, act_to, has, possible
-from interverse.worlds.rooms.pair import Pair
-from interverse.worlds.rooms.pairs import generate_pairs
+from tests.worlds.rooms.pairs import pairs_of
 
 LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 PRESENT = [("Bed", "dirty"), ("CellPhone", "broken"), ("Drawer", "open"), ("DeskLamp", "on")]
@@ -97,9 +96,7 @@ def test_a_graded_world_opens_to_a_target_that_was_set():
 
 
 def test_graded_pairs_have_states_of_all_sizes():
-    options = {"image_size": 32, "objects": 2, "states": "graded"}
-    made = generate_pairs("rooms/single-v1", 0, 3, options=options)
-    found = list(itertools.islice((pair for pair in made if isinstance(pair, Pair)), 6))
+    found = pairs_of("single", 6, [3], image_size=32, objects=2, states="graded")
     states = np.array([pair.factors_after["object/state"] for pair in found])
     assert len(np.unique(states)) > 6
     pair = found[0]

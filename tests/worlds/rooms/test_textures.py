@@ -5,23 +5,23 @@ import pytest
 
 from interverse.art.rooms.item import RoomTexture, Surface
 from interverse.art.rooms.kit import VARIANTS, cracked, soiled
-from interverse.art.rooms.textures import KINDS, OVERLAYS, pixels
+from interverse.art.rooms.textures import BUILDING, KINDS, OVERLAYS, pixels
 from interverse.core.errors import UnknownNameError
 
 FOUR = ((0.2, 0.3, 0.7), (0.7, 0.8, 0.9), (0.1, 0.4, 0.1), (0.5, 0.5, 0.4))
 PERIODIC = ("brushed", "iron", "leather", "plain", "wood")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *BUILDING])
 def test_every_kind_draws_a_picture_that_is_not_of_one_colour(kind):
     picture = pixels(RoomTexture(kind=kind, colours=FOUR, seed=1), 64)
-    assert picture.shape == (64, 64, 3)
+    assert picture.shape == ((256, 256, 3) if kind in BUILDING else (64, 64, 3))
     assert picture.dtype == np.uint8
     assert not picture.flags.writeable
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *BUILDING])
 def test_a_texture_is_the_same_each_time_and_follows_its_colours(kind):
     texture = RoomTexture(kind=kind, colours=FOUR, seed=2)
     first = pixels(texture, 64)
