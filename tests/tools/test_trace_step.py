@@ -22,7 +22,7 @@ def test_a_step_with_default_options_executes_few_files_and_lines(world_id):
     ("world_id", "use", "files", "lines"),
     [
         ("trifinger/pushing-v1", "do", 13, 320),
-        ("trifinger/pushing-v1", "make", 28, 580),
+        ("trifinger/pushing-v1", "make", 27, 515),
         ("trifinger/pushing-v1", "reset", 13, 265),
         ("trifinger/pushing-v1", "update", 14, 340),
         ("tutorial/slider-v1", "do", 12, 265),

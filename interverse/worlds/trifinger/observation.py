@@ -193,6 +193,14 @@ class ObservationSource:
     asarray: Callable[[Any], Array]
 
 
+@functools.lru_cache(maxsize=32)
+def _shown(kind: type[Task], scene: ArenaScene) -> tuple[tuple[Group, ...], tuple[str, ...], Any]:
+    """Returns the objects as they are observed, their stored order, and what is read of them."""
+    task = kind()
+    groups, stored = task.groups(scene)
+    return tuple(groups), tuple(stored), task.observed(scene)
+
+
 @final
 class Observer:
     """The observations of N worlds, made from their store."""
@@ -218,7 +226,7 @@ class Observer:
         self._pictures: PictureObservations | BatchPhotographer | None = None
         asarray, seconds = source.asarray, source.seconds
         self._asarray, self._step_time = asarray, options.step_time
-        groups, stored = task.groups(scene)
+        groups, stored, observed = _shown(type(task), scene)
         self._masked = scene.max_blocks is not None
         keys = tuple(options.observation_keys or ())
         self._extra = self._readers(keys, groups) if keys else {}
@@ -229,8 +237,8 @@ class Observer:
         }
         more |= ({"mask": scene.block_count} if self._masked else {}) | own
         self.layout = layout(
-            tuple(groups),
-            tuple(stored),
+            groups,
+            stored,
             seconds=seconds,
             more=tuple(more.items()),
             keys=keys,
@@ -242,7 +250,7 @@ class Observer:
         self._span, self._noisy = asarray(places.high - places.low), asarray(places.sensed())
         self._objects = [
             (kind, keys, None if types is None else asarray(types))
-            for kind, keys, types in task.observed(scene)
+            for kind, keys, types in observed
         ]
         flat = gym.spaces.Box(-np.inf, np.inf, (places.width,), np.float64)
         self.space = observation_space(flat, options)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.type_checks import named, one_of, validated, whole
+from interverse.scm.variable import SpaceName
 from interverse.worlds.trifinger.contacts import contact_mode
 from interverse.worlds.trifinger.drag import Drag
 from interverse.worlds.trifinger.robot import SUBSTEP, Mode, RobotControl
@@ -21,6 +23,9 @@ from interverse.worlds.trifinger.scene import (
     ContactMode,
 )
 from interverse.worlds.world import WorldOptions
+
+if TYPE_CHECKING:
+    from interverse.worlds.trifinger.tasks.task import Task
 
 ObservationMode = Literal["structured", "pixel", "mixed"]
 ScoreRule = Literal["aabb", "oriented"]
@@ -166,33 +171,53 @@ def _is_weight(number: float | np.number[Any]) -> bool:
         return False
 
 
-def scene_of(task: Any, options: TriFingerOptions, control: RobotControl) -> ArenaScene:
-    """Returns the task's scene with the options' room, drag, looks and motors."""
+def scene_of(kind: type[Task], options: TriFingerOptions, control: RobotControl) -> ArenaScene:
+    """Returns the scene of a kind of task with the options' room, drag, looks and motors."""
+    sensors = options.contact_sensors or options.active_edges
+    space, look = options.space, options.look
+    scene = _scene(kind, control, options.max_blocks, space, look, options.drag, sensors)
+    # Asked anew each time: it may warn.
+    return _in_contact(scene, contact_mode(options.contact, options.device, scene.block_count))
+
+
+@functools.lru_cache(maxsize=64)  # tasks may drop heaps to find their scene
+def _scene(
+    kind: type[Task],
+    control: RobotControl,
+    most: int | None,
+    space: SpaceName,
+    look: str,
+    drag: Drag,
+    sensors: bool,
+) -> ArenaScene:
+    task: Any = kind()
     scene = task.scene()
     room: dict[str, Any] = {}
-    most = options.max_blocks
     if most is not None and not task.varies:
         raise InvalidValueError(
             explain(
                 f"max_blocks is {most}, but the blocks of {task.name} are fixed", allowed="None"
             )
         )
-    if most is None and task.varies and options.space != "A_B":
+    if most is None and task.varies and space != "A_B":
         own = [v for v in task.variables(scene) if v.name in task.generators]
-        regions = {v.name: region for v in own if (region := v.region(options.space)) is not None}
+        regions = {v.name: region for v in own if (region := v.region(space)) is not None}
         asked = task.most_blocks(regions)
         most = asked if asked > scene.block_count else None
     if most is not None:
         room = task.room(scene, most)
-    if options.look == "realistic":  # grey to begin with; colours can still be set
+    if look == "realistic":  # grey to begin with; colours can still be set
         room["link_colors"] = (METAL,) * 3
-    scene = replace(scene, **room)
     return replace(
-        scene,
-        drag=options.drag,
-        contact=contact_mode(options.contact, options.device, scene.block_count),
-        look=options.look,
+        replace(scene, **room),
+        drag=drag,
+        look=look,
         torques=control.torques,
         servo_lag=control.servo_lag,
-        sensors=options.contact_sensors or options.active_edges,
+        sensors=sensors,
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _in_contact(scene: ArenaScene, contact: ContactMode) -> ArenaScene:
+    return replace(scene, contact=contact)

@@ -109,7 +109,8 @@ class TriFinger(World):
         self.scene_variables = self.task.generators if self.task.varies else ()
         mode, normalized = options.action_mode, options.normalize_actions
         self._control = RobotControl(mode=mode, normalized=normalized)
-        self.scene = scene_of(self.task, options, self._control)
+        kind: Any = type(self.task)
+        self.scene = scene_of(kind, options, self._control)
         self.options = replace(options, contact=self.scene.contact)
         self._set_up_rewards()
         self._physics = Physics(self.scene, num_worlds=num_worlds, options=options)
@@ -125,9 +126,8 @@ class TriFinger(World):
             self._physics.watch = self._edges
         self._instant: Instant | None = None
         self._photographer: Photographer | None = None
-        kind: Any = type(self.task)
         begun = _beginning(kind, self.scene, options.score, options.device)
-        self._declare_spaces(begun.declared)
+        self._declare_spaces(begun)
         self._set_up_start(begun)
         self._set_up_observation()
 
@@ -164,16 +164,16 @@ class TriFinger(World):
             found |= {*causes} if weight else set()
         return tuple(sorted(found))
 
-    def _declare_spaces(self, declared: Mapping[str, Variable]) -> None:
-        options, task, scene = self.options, self.task, self.scene
+    def _declare_spaces(self, begun: _Beginning) -> None:
+        options, scene = self.options, self.scene
         self.graph = causal_graph(
-            tuple(declared),
+            tuple(begun.declared),
             blocks=scene.block_count,
             goals=scene.goal_count,
             tip_commands="end_effector" in options.action_mode,
-            edges=tuple(task.edges(scene)),
-            constraints=tuple(task.constraints(scene)),
-            scored=task.score_causes(scene),
+            edges=begun.edges,
+            constraints=begun.constraints,
+            scored=begun.scored,
             rewarded=self._rewarded(),
         )
         low, high = action_bounds(options.action_mode)
@@ -550,6 +550,9 @@ class _Beginning:
     """What worlds of one kind begin with, without defaults of their own."""
 
     declared: Mapping[str, Variable]
+    edges: tuple[tuple[str, str], ...]
+    constraints: tuple[tuple[str, str], ...]
+    scored: tuple[str, ...]
     rows: Rows
     slots: Mapping[str, StoreSlot | None]
     known: tuple[State, Mapping[str, Variable]] | None = None  # once the first is made
@@ -558,10 +561,12 @@ class _Beginning:
 @functools.lru_cache(maxsize=32)
 def _beginning(kind: type[Task], scene: ArenaScene, score: str, device: str) -> _Beginning:
     """Returns what worlds begin with; what depends on a score and a device goes with them."""
-    declared, rows = declare_variables(kind, scene), starting_rows(scene)
+    declared, rows, task = declare_variables(kind, scene), starting_rows(scene), kind()
     if not scene.torques:  # the standing command keeps the robot where it is
         rows[COMMANDS][:] = np.asarray(kind.start)
-    return _Beginning(declared, rows, slots_of(declared, rows))
+    edges, constraints = tuple(task.edges(scene)), tuple(task.constraints(scene))
+    scored, slots = task.score_causes(scene), slots_of(declared, rows)
+    return _Beginning(declared, edges, constraints, scored, rows, slots)
 
 
 def episode_length(task: Task, scene: ArenaScene, options: TriFingerOptions) -> tuple[float, int]:
