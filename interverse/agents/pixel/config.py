@@ -79,65 +79,83 @@ _AUTHORS = PixelHyper(batch=128, layers=11, features=100, capacity=500_000)
 _AUTHORS_STEPS = 500_000
 _AUTHORS_SKIPS = {"cartpole": 8, "finger": 2}  # all other domains have 4
 _BASES = {"authors": _AUTHORS, "paper": _PAPER, "small": _SMALL}
-# What an agent has otherwise under every preset: from its authors' code.
-_OWN: Mapping[str, Mapping[str, Any]] = {
-    "drq": {"alpha_momentum": 0.9},
-    "drq_v2": {  # every second decision both networks learn, with one rate and one smoothing
-        "encoder_rate": 1e-4,
-        "critic_rate": 1e-4,
-        "actor_rate": 1e-4,
-        "critic_tau": 0.01,
-        "update_rate": 0.5,
-        "actor_every": 1,
-    },
-    "tdmpc2": {"alpha": 1e-4, "actor_every": 1},
-}
-# What it has under one of them.
-_OWN_UNDER: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("drq_v2", "paper"): {"warm_up": 2000},
-    ("sac_ae", "paper"): {"batch": 128},
-    ("tdmpc2", "paper"): {
-        "image_size": 64,
-        "features": 512,
-        "hidden": 512,
-        "encoder_rate": 9e-5,
-        "critic_rate": 3e-4,
-        "actor_rate": 3e-4,
-    },
-    ("tdmpc2", "small"): {
-        "filters": 16,
-        "layers": 4,
-        "features": 256,
-        "hidden": 256,
-        "encoder_rate": 3e-4,
-        "critic_rate": 1e-3,
-        "actor_rate": 1e-3,
-    },
-}
-# And there in one domain.
-_OWN_IN: Mapping[tuple[str, str, str], Mapping[str, Any]] = {
-    ("curl", "paper", "cheetah"): {
-        "encoder_rate": 2e-4,
-        "critic_rate": 2e-4,
-        "actor_rate": 2e-4,
-    },
-}
+# What an agent has otherwise: agent, preset or any, what the task's id holds, and hyper-parameters
+# and options of its own; later rows win. From its authors' code where no paper has it.
+_OWN: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
+    (
+        "curl",
+        "paper",
+        "/cheetah_",
+        {"encoder_rate": 2e-4, "critic_rate": 2e-4, "actor_rate": 2e-4},
+    ),
+    ("drq", "", "", {"alpha_momentum": 0.9}),
+    (  # every second decision both networks learn, with one rate and one smoothing
+        "drq_v2",
+        "",
+        "",
+        {
+            "encoder_rate": 1e-4,
+            "critic_rate": 1e-4,
+            "actor_rate": 1e-4,
+            "critic_tau": 0.01,
+            "update_rate": 0.5,
+            "actor_every": 1,
+        },
+    ),
+    ("drq_v2", "paper", "", {"warm_up": 2000}),
+    ("sac_ae", "paper", "", {"batch": 128}),
+    # As in their script, which has this task alone.
+    ("sgqn", "authors", "cartpole_swingup-", {"quantile": 0.98}),
+    ("soda", "authors", "", {"projection_rate": 3e-4}),
+    ("soda", "small", "", {"own_batch": 32}),
+    ("tdmpc2", "", "", {"alpha": 1e-4, "actor_every": 1}),
+    # The authors': two rounds more where an action has 20 numbers or more.
+    ("tdmpc2", "", "humanoid", {"iterations": 8}),
+    (
+        "tdmpc2",
+        "paper",
+        "",
+        {
+            "image_size": 64,
+            "features": 512,
+            "hidden": 512,
+            "encoder_rate": 9e-5,
+            "critic_rate": 3e-4,
+            "actor_rate": 3e-4,
+        },
+    ),
+    (
+        "tdmpc2",
+        "small",
+        "",
+        {
+            "filters": 16,
+            "layers": 4,
+            "features": 256,
+            "hidden": 256,
+            "encoder_rate": 3e-4,
+            "critic_rate": 1e-3,
+            "actor_rate": 1e-3,
+            "samples": 96,
+            "elites": 16,
+            "policy_paths": 8,
+            "iterations": 4,
+        },
+    ),
+)
 EPISODE = 1000  # control steps of an episode of the control suite
+_SHARED = {item.name for item in fields(PixelHyper)}
+
+
+def _own(algorithm: str, name: str, task: str) -> dict[str, Any]:
+    rows = (row for row in _OWN if row[0] == algorithm and row[1] in ("", name) and row[2] in task)
+    return {key: value for *_, values in rows for key, value in values.items()}
 
 
 def own_options(algorithm: str, name: str, task: str = "") -> dict[str, Any]:
     """Returns the options of one kind of agent that a preset changes, for a task."""
-    if (algorithm, name) == ("tdmpc2", "small"):
-        return {"samples": 96, "elites": 16, "policy_paths": 8, "iterations": 4}
-    if (algorithm, name) == ("soda", "small"):
-        return {"own_batch": 32}
-    if (algorithm, name) == ("soda", "authors"):
-        return {"projection_rate": 3e-4}
-    if (algorithm, name) == ("sgqn", "authors") and "cartpole_swingup-" in task:
-        return {"quantile": 0.98}  # as in their script, which has this task alone
-    if algorithm == "tdmpc2" and "humanoid" in task:
-        return {"iterations": 8}  # the authors': two more where an action has 20 numbers or more
-    return {}
+    own = _own(algorithm, name, task)
+    return {key: value for key, value in own.items() if key not in _SHARED}
 
 
 def preset(
@@ -156,29 +174,20 @@ def preset(
     authored = "authored" in AGENTS[algorithm].tags
     known = every if authored else [one for one in every if one != "authors"]
     check_name("preset", name, known)
-    if decisions is None:
-        decisions = EPISODE / schedule(task, name).frame_skip
-    domain = task.partition("/")[2].partition("_")[0]
-    changed = {
-        **_OWN.get(algorithm, {}),
-        **_OWN_UNDER.get((algorithm, name), {}),
-        **_OWN_IN.get((algorithm, name, domain), {}),
-        **(_by_episode(name, decisions) if algorithm == "tdmpc2" else {}),
-    }
-    hyper = replace(_BASES[name], **changed)
+    own = {key: v for key, v in _own(algorithm, name, task).items() if key in _SHARED}
+    if algorithm == "tdmpc2":  # some follows from the length of an episode
+        if decisions is None:
+            decisions = EPISODE / schedule(task, name).frame_skip
+        own["discount"] = min(max(1.0 - 5.0 / decisions, 0.95), 0.995)
+        if name == "paper":
+            own["warm_up"] = max(1000, round(5 * decisions))
+    hyper = replace(_BASES[name], **own)
     return replace(hyper, render_size=drawn_size(algorithm, hyper.image_size))
 
 
 def drawn_size(algorithm: str, image_size: int) -> int:
     """Returns how large pictures are drawn for an encoder that sees so many pixels."""
     return round(image_size * 100 / 84) if "cropped" in AGENTS[algorithm].tags else image_size
-
-
-def _by_episode(name: str, decisions: float) -> dict[str, float]:
-    """Returns what TD-MPC2 takes from the length of an episode."""
-    discount = min(max(1.0 - 5.0 / decisions, 0.95), 0.995)
-    warm_up = {"warm_up": max(1000, round(5 * decisions))} if name == "paper" else {}
-    return {"discount": discount, **warm_up}
 
 
 def schedule(task: str, name: str) -> Schedule:
@@ -319,17 +328,16 @@ def plan(config: PixelTrain) -> PixelPlan:
     """Returns what a configuration comes to, or raises naming what is wrong."""
     entry = AGENTS[config.algorithm]
     kind: type[PixelLearner] = entry.load()
-    shared = {item.name for item in fields(PixelHyper)}
     own = {item.name for item in fields(kind.options_type)}
     for name in config.hyper:
-        check_name("hyper-parameter", name, shared | own)
+        check_name("hyper-parameter", name, _SHARED | own)
     check_types(kind.options_type, {n: v for n, v in config.hyper.items() if n in own})
     length = schedule(config.task, config.preset)
     world = {"frame_skip": length.frame_skip, **config.options}
     hyper = preset(
         config.algorithm, config.preset, config.task, decisions=_episode_decisions(world)
     )
-    given_shared = {n: v for n, v in config.hyper.items() if n in shared}
+    given_shared = {n: v for n, v in config.hyper.items() if n in _SHARED}
     sizes = picture_sizes(config.algorithm, config.hyper, config.options)
     hyper = replace(hyper, **given_shared | sizes)
     given = {"image_size": hyper.render_size, "frame_stack": hyper.frame_stack}
