@@ -455,10 +455,10 @@ def _collect(
             done[unit.name] = known.rows[: unit.episodes]
         else:
             missing.append(unit)
-    if missing:  # a twin of the first unit whose episodes start differently, for 2% of the steps
+    if missing:  # a twin of the first unit whose episodes start differently, for 1% of the steps
         drawing = (i for i, u in enumerate(missing) if u.protocol.draws or u.protocol.grid)
         chosen = next(drawing, 0)
-        missing[chosen] = replace(missing[chosen], again=min(1.0, len(missing) / 50))
+        missing[chosen] = replace(missing[chosen], again=min(1.0, len(missing) / 100))
     if cluster is None and workers > 1 and len(missing) > 1:
         sendable(policy, "the policy")
         sendable(missing[0].metrics, "a metric")
