@@ -18,7 +18,7 @@ from typing import Any
 
 import mujoco
 
-from interverse.art.textures.cache import cache_folder
+from interverse.art.cache import cache_folder
 from interverse.core.errors import InterverseError, explain
 from interverse.sim.native import SOURCE, CompileError, compile_solver, file_name
 

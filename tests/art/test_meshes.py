@@ -6,6 +6,7 @@ from scipy.spatial import ConvexHull
 
 from interverse.art import meshes
 from interverse.art.meshes import Mesh
+from interverse.art.shards import parted, shards
 from interverse.core.errors import InvalidValueError
 
 RNG_SEED = 5
@@ -29,7 +30,7 @@ OTHERS = {
     "sheet": meshes.sheet(FLAT, 0.01),
     "bent tube": meshes.tube(ARC, np.linspace(0.1, 0.2, 12)),
     "frame": meshes.frame((1, 2), 0.1, 0.05),
-    "shards": meshes.shards(meshes.lathe(CUP), np.random.default_rng(RNG_SEED)),
+    "shards": shards(meshes.lathe(CUP), np.random.default_rng(RNG_SEED)),
 }
 ALL = CONVEX | OTHERS
 CLOSED = {name: mesh for name, mesh in ALL.items() if name != "shards"}
@@ -128,18 +129,18 @@ def test_a_painted_mesh_shows_the_whole_picture_once():
 
 def test_shards_are_all_of_the_mesh_in_pieces_on_the_table():
     cup = OTHERS["cup"]
-    broken = meshes.shards(cup, np.random.default_rng(1), pieces=7, spread=0.6)
+    broken = shards(cup, np.random.default_rng(1), pieces=7, spread=0.6)
     areas = [np.sort(np.linalg.norm(face_normals(mesh), axis=1)) for mesh in (cup, broken)]
     np.testing.assert_allclose(*areas, atol=1e-12)
     assert broken.vertices[:, 2].min() == pytest.approx(0)
     assert broken.vertices[:, 2].max() < 0.2
-    again = meshes.shards(cup, np.random.default_rng(1), pieces=7, spread=0.6)
+    again = shards(cup, np.random.default_rng(1), pieces=7, spread=0.6)
     np.testing.assert_array_equal(broken.vertices, again.vertices)
 
 
 def test_a_stump_stays_where_it_stood():
     cup = OTHERS["cup"]
-    broken = meshes.shards(cup, np.random.default_rng(1), stump=0.5)
+    broken = shards(cup, np.random.default_rng(1), stump=0.5)
     low = cup.vertices[cup.faces][:, :, 2].max(axis=1) < 0.02  # the floor of the cup
     corners = {tuple(row) for row in np.round(cup.vertices[cup.faces][low].reshape(-1, 9), 9)}
     kept = {tuple(row) for row in np.round(broken.vertices[broken.faces].reshape(-1, 9), 9)}
@@ -150,7 +151,7 @@ def test_a_stump_stays_where_it_stood():
 
 def test_parted_pieces_move_outwards_and_rest_on_the_table():
     plate = meshes.lathe([(0, 0), (0.1, 0), (0.12, 0.01), (0.12, 0.014), (0, 0.005)], 24)
-    broken = meshes.parted(plate, np.random.default_rng(2), pieces=6, spread=0.3)
+    broken = parted(plate, np.random.default_rng(2), pieces=6, spread=0.3)
     areas = [np.sort(np.linalg.norm(face_normals(mesh), axis=1)) for mesh in (plate, broken)]
     np.testing.assert_allclose(*areas, atol=1e-12)
     assert broken.vertices[:, 2].min() == pytest.approx(0)

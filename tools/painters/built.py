@@ -6,6 +6,8 @@ import numpy as np
 
 from interverse.art.textures import (
     BlobShape,
+    Colour,
+    FloatArray,
     Masonry,
     blobs,
     bricks,
@@ -19,7 +21,6 @@ from interverse.art.textures import (
     tiles,
     warp,
 )
-from interverse.art.textures.fields import Colour, FloatArray
 
 _CLAYS: tuple[tuple[Colour, Colour], ...] = (
     ((0.42, 0.22, 0.15), (0.80, 0.52, 0.40)),  # red

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.textures import mix, smoothstep
-from interverse.art.textures.fields import Colour, FloatArray
+from interverse.art.textures import Colour, FloatArray, mix, smoothstep
 
 _SOFT = 0.006  # of an edge, fraction of the side
 _FADE = 0.15  # of the side, over which ground of the right edge fades into that of the left

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.art.textures.fields import FloatArray
+from interverse.art.textures import FloatArray
 
 from . import built, earth, land, plants, skies, targets, town, water, woods
 from .targets import Target

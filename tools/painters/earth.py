@@ -6,6 +6,7 @@ import numpy as np
 
 from interverse.art.textures import (
     BlobShape,
+    FloatArray,
     blobs,
     cells,
     mix,
@@ -16,7 +17,6 @@ from interverse.art.textures import (
     turbulence,
     warp,
 )
-from interverse.art.textures.fields import FloatArray
 
 
 def sand(rng: np.random.Generator, size: int) -> FloatArray:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.textures import mix, palette, relief, smoothstep, spectral, turbulence
-from interverse.art.textures.fields import Colour, FloatArray
+from interverse.art.textures import (
+    Colour,
+    FloatArray,
+    mix,
+    palette,
+    relief,
+    smoothstep,
+    spectral,
+    turbulence,
+)
 
 from . import earth, plants
 from .canvas import below, blend, ground, hazed, lay, over, places, ridge

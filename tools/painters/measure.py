@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.art.textures.fields import FloatArray, IntArray
+from interverse.art.textures import FloatArray, IntArray
 
 WEIGHTS = (0.299, 0.587, 0.114)  # of red, green and blue in luminance (ITU-R BT.601)
 _ROUNDS = 4

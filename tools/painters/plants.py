@@ -6,6 +6,8 @@ import numpy as np
 
 from interverse.art.textures import (
     BlobShape,
+    Colour,
+    FloatArray,
     blobs,
     blur,
     cells,
@@ -17,7 +19,6 @@ from interverse.art.textures import (
     strokes,
     warp,
 )
-from interverse.art.textures.fields import Colour, FloatArray
 
 _MEADOWS: tuple[tuple[Colour, ...], ...] = (
     ((0.05, 0.10, 0.02), (0.16, 0.30, 0.06), (0.36, 0.52, 0.14), (0.66, 0.76, 0.34)),  # lush

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.art.textures import mix, palette, smoothstep, spectral
-from interverse.art.textures.fields import Colour, FloatArray
+from interverse.art.textures import Colour, FloatArray, mix, palette, smoothstep, spectral
 
 from .canvas import lay, over, places, ridge
 

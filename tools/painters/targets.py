@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.art.textures.fields import Colour, FloatArray
+from interverse.art.textures import Colour, FloatArray
 
 from .measure import balance, match, respectrum
 

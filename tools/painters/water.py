@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.textures import mix, palette, smoothstep, spectral
-from interverse.art.textures.fields import Colour, FloatArray
+from interverse.art.textures import Colour, FloatArray, mix, palette, smoothstep, spectral
 
 from . import earth
 from .canvas import below, ground, lay, mirror, over, places, ridge

@@ -14,6 +14,7 @@ from typing import final
 
 import numpy as np
 
+from interverse.art.cache import cached, is_cached
 from interverse.art.pictures.procedural import (
     Picture,
     PictureSet,
@@ -22,7 +23,6 @@ from interverse.art.pictures.procedural import (
     procedural_backgrounds,
     procedural_floors,
 )
-from interverse.art.textures.cache import cached, is_cached
 from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
 from interverse.core.files.limits import check_unfolded
 

@@ -13,15 +13,14 @@ from interverse.art.meshes import (
     merge,
     moved,
     painted,
-    parted,
     rotated,
     scaled,
-    shards,
     soft_box,
     tube,
 )
 from interverse.art.rooms.item import Drawn, Part, Rgb, Surface
 from interverse.art.rooms.kit import Draw, Tinted, board, flat, soiled, tinted
+from interverse.art.shards import parted, shards
 
 FOODS: tuple[tuple[Rgb, ...], ...] = (
     ((0.62, 0.13, 0.06), (0.85, 0.55, 0.15), (0.25, 0.42, 0.10)),

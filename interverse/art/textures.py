@@ -1,8 +1,10 @@
-"""Tileable scalar fields: spectral noise, Voronoi cells, relief shading, colour ramps; resizing.
+"""Pictures by arithmetic: tileable fields, colour ramps, laid and strewn things, other sizes.
 
-Rows run down (axis 0, y) and columns right (axis 1, x); lengths are fractions of the picture's
-side unless they say pixels. Everything is float64: sums of such length differ between machines in
-the last bits only, which the rounding to 256 levels hides.
+Arrays only: a picture is (size, size, 3) float64 in 0..1 until `quantise` makes it uint8. What
+draws takes a NumPy generator. Rows run down (axis 0, y) and columns right (axis 1, x); lengths are
+fractions of the picture's side unless they say pixels. All fields wrap round, so a texture made of
+them tiles. Sums of such length differ between machines in the last bits only, which the rounding to
+256 levels hides.
 """
 
 from __future__ import annotations
@@ -260,3 +262,230 @@ def _frequencies(size: int, stretch: tuple[float, float]) -> FloatArray:
     y = np.fft.fftfreq(size, 1 / size)[:, None] * stretch[0]
     x = np.fft.rfftfreq(size, 1 / size)[None, :] * stretch[1]
     return np.sqrt(y * y + x * x)
+
+
+# ------------------------------------------------------------------------------------ laid things
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Masonry:
+    """Which piece each pixel belongs to, and where in it."""
+
+    index: IntArray  # (size, size), number of the piece
+    edge: FloatArray  # (size, size), distance to the piece's edge, fraction of the picture's side
+    across: FloatArray  # (size, size), place in the piece from left to right, 0..1
+    down: FloatArray  # (size, size), place in the piece from top to bottom, 0..1
+    parity: IntArray  # (size, size), 0 or 1: two colours for neighbours (six-sided: for rows)
+
+
+def bricks(
+    size: int,
+    rows: int,
+    columns: int,
+    *,
+    shifts: FloatArray | None = None,
+    wobble: tuple[FloatArray, FloatArray] | None = None,
+) -> Masonry:
+    """Returns courses of equal bricks.
+
+    Args:
+        size: pixels a side.
+        rows: courses in the picture.
+        columns: bricks in a course.
+        shifts: (rows,) of bricks each course is moved by; every second one by a half if None.
+        wobble: fields that bend the joints along y and x, fractions of the picture's side.
+
+    >>> int(bricks(32, 4, 2).index.max())
+    7
+    """
+    if shifts is None:
+        shifts = np.asarray(0.5 * (np.arange(rows) % 2), dtype=np.float64)
+    place = (np.arange(size) + 0.5) / size
+    y = np.broadcast_to(place[:, None], (size, size))
+    x = np.broadcast_to(place[None, :], (size, size))
+    if wobble is not None:
+        y, x = y + wobble[0], x + wobble[1]
+    y = y * rows
+    row = np.floor(y).astype(np.int64)
+    down = y - row
+    row %= rows
+    x = x * columns + np.asarray(shifts)[row]
+    column = np.floor(x).astype(np.int64)
+    across = x - column
+    column %= columns
+    edge = np.minimum(np.minimum(across, 1 - across) / columns, np.minimum(down, 1 - down) / rows)
+    return Masonry(row * columns + column, edge, across, down, (row + column) % 2)
+
+
+def planks(rng: np.random.Generator, size: int, rows: int, columns: int) -> Masonry:
+    """Returns boards that run from left to right, their ends at random places in each row."""
+    return bricks(size, rows, columns, shifts=rng.random(rows))
+
+
+def tiles(size: int, side: int, *, pattern: str = "square") -> Masonry:
+    """Returns floor tiles: `square`, `diamond` (turned by 45 degrees) or `hexagon`.
+
+    >>> len(np.unique(tiles(64, 4, pattern="diamond").index))
+    32
+    """
+    if pattern == "square":
+        return bricks(size, side, side, shifts=np.zeros(side))
+    place = (np.arange(size) + 0.5) / size * side
+    y, x = np.meshgrid(place, place, indexing="ij")
+    return {"diamond": _diamonds, "hexagon": _hexagons}[pattern](y, x, side)
+
+
+def _diamonds(y: FloatArray, x: FloatArray, side: int) -> Masonry:
+    p, q = x + y, x - y
+    a, b = np.floor(p).astype(np.int64), np.floor(q).astype(np.int64)
+    across, down = p - a, q - b
+    edge = np.minimum(np.minimum(across, 1 - across), np.minimum(down, 1 - down))
+    # The corner's place on the torus, doubled so that it is whole, names the tile.
+    corner_x, corner_y = (a + b) % (2 * side), (a - b) % (2 * side)
+    index = np.unique(corner_y * 2 * side + corner_x, return_inverse=True)[1].reshape(y.shape)
+    return Masonry(index, edge / (side * 2**0.5), across, down, (a + b) % 2)
+
+
+def _hexagons(y: FloatArray, x: FloatArray, side: int) -> Masonry:
+    """Six-sided tiles are the nearest centres of a lattice whose every second row is shifted."""
+    rows = max(2, 2 * round(side / 3**0.5))  # even, so the shifts wrap
+    tall = side / rows  # a row's height in widths of a tile
+    y = y / tall
+    nearest = np.full(y.shape, np.inf)
+    second, across, down = nearest.copy(), np.zeros(y.shape), np.zeros(y.shape)
+    index = np.zeros(y.shape, dtype=np.int64)
+    for step in (0, 1):
+        row = np.floor(y - 0.5).astype(np.int64) + step
+        left = x - 0.5 * (row % 2) - 0.5
+        for column in (np.floor(left).astype(np.int64), np.floor(left).astype(np.int64) + 1):
+            dy, dx = (y - row - 0.5) * tall, left - column
+            distance = dy * dy + dx * dx
+            closer = distance < nearest
+            second = np.where(closer, nearest, np.minimum(second, distance))
+            nearest = np.where(closer, distance, nearest)
+            index = np.where(closer, (row % rows) * side + column % side, index)
+            across, down = np.where(closer, dx + 0.5, across), np.where(closer, dy + 0.5, down)
+    edge = (np.sqrt(second) - np.sqrt(nearest)) / 2 / side
+    return Masonry(index, edge, across, down, index // side % 2)
+
+
+# ---------------------------------------------------------------------------------- strewn things
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Scatter:
+    """What lies on top at each pixel."""
+
+    index: IntArray  # (size, size), number of the thing, -1 where the ground shows
+    height: FloatArray  # (size, size), 0 at the thing's edge, 1 in its middle (blades: at the tip)
+    along: FloatArray  # (size, size), place along the thing, -1..1 (blades: 0 root to 1 tip)
+
+
+def strokes(
+    rng: np.random.Generator,
+    size: int,
+    count: int,
+    *,
+    length: float,
+    angle: FloatArray | float | None = None,
+    bend: float = 0.6,
+) -> Scatter:
+    """Returns thin curved strokes, later ones over earlier ones.
+
+    Args:
+        rng: draws roots, lengths, bends and, if not given, angles.
+        size: pixels a side.
+        count: how many.
+        length: of the longest, fraction of the side.
+        angle: (count,) or one direction, radians, pi / 2 is up; None for all directions.
+        bend: how much a stroke turns from root to tip, radians, as a deviation.
+    """
+    points = max(2, round(1.2 * length * size))
+    if angle is None:
+        angle = rng.random(count) * 2 * np.pi
+    root = rng.random((2, count, 1)) * size
+    reach = length * size * (0.4 + 0.6 * rng.random((count, 1)))
+    t = np.linspace(0.0, 1.0, points)[None, :]
+    heading = np.broadcast_to(np.asarray(angle, dtype=np.float64), (count,))[:, None]
+    heading = heading + bend * rng.standard_normal((count, 1)) * t
+    y = (root[0] - np.sin(heading) * reach * t).astype(np.int64) % size
+    x = (root[1] + np.cos(heading) * reach * t).astype(np.int64) % size
+    place = (y * size + x).reshape(-1)
+    index = np.full(size * size, -1, dtype=np.int64)
+    along = np.zeros(size * size)
+    # NumPy writes repeated places in order, so the last stroke lies on top.
+    index[place] = np.repeat(np.arange(count), points)
+    along[place] = np.tile(t[0], count)
+    shape = (size, size)
+    return Scatter(index.reshape(shape), along.reshape(shape), along.reshape(shape))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobShape:
+    """What strewn things look like."""
+
+    radius: float = 0.6
+    """Of the largest along its length, in cells; at most 1."""
+    aspect: float = 1.0
+    """Length over width."""
+    pointed: bool = False
+    """Whether the ends are sharp, as leaves' are."""
+    share: float = 1.0
+    """Part of the cells that have a thing at all."""
+
+
+def blobs(
+    rng: np.random.Generator,
+    size: int,
+    count: int,
+    shape: BlobShape,
+    *,
+    rough: FloatArray | None = None,
+) -> Scatter:
+    """Returns rounded things (pebbles, leaves) that may overlap, one to each cell of a lattice.
+
+    Args:
+        rng: draws places, sizes, directions and which lies on top.
+        size: pixels a side.
+        count: how many; rounded to the nearest square number.
+        shape: how large, how long, how sharp.
+        rough: a field that dents the outlines, about 0.2 in deviation.
+    """
+    side = max(1, round(count**0.5))
+    centre = rng.random((2, side, side))
+    turn = rng.random((side, side)) * 2 * np.pi
+    reach = shape.radius * (0.55 + 0.45 * rng.random((side, side)))
+    order = rng.permutation(side * side)
+    cos, sin = np.cos(turn) / reach, np.sin(turn) / reach
+    # Per cell: what turns a place into coordinates along and across the thing.
+    parts = (
+        cos,
+        sin,
+        centre[1] * cos + centre[0] * sin,
+        centre[0] * cos - centre[1] * sin,
+        np.where(rng.random((side, side)) < shape.share, order.reshape(side, side), -1),
+    )
+    table = tuple(part.astype(np.float32) for part in parts)  # half the time of float64
+    position = (np.arange(size) + 0.5) * side / size
+    own = position.astype(np.int64)
+    inside = (position - own).astype(np.float32)
+    top = np.full((size, size), -1, dtype=np.float32)
+    height, along = np.zeros_like(top), np.zeros_like(top)
+    dent = np.float32(1.0) if rough is None else (1.0 + rough).astype(np.float32)
+    for dy in (-1, 0, 1):
+        y = (dy - inside)[:, None]
+        for dx in (-1, 0, 1):
+            x = (dx - inside)[None, :]
+            row, column = (own + dy) % side, (own + dx) % side
+            c, s, u, v, rank = (part[row].take(column, axis=1) for part in table)
+            u = u + x * c + y * s
+            v = (v + y * c - x * s) * np.float32(shape.aspect)
+            f = dent - (u * u + (np.abs(v) if shape.pointed else v * v))
+            over = (f > 0) & (rank > top)
+            np.copyto(top, rank, where=over)
+            np.copyto(height, f, where=over)
+            np.copyto(along, u, where=over)
+    index = np.append(np.argsort(order), -1)[top.astype(np.int64)]
+    return Scatter(index, np.minimum(height, 1.0).astype(np.float64), along.astype(np.float64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interverse.art.meshes.mesh import Floats, Mesh, merge, moved, rotated, rotation, unit
+from interverse.art.meshes import Floats, Mesh, merge, moved, rotated, rotation, unit
 
 _GOLDEN = 2.4  # radians: turns by it space places round a centre evenly
 
