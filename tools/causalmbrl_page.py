@@ -25,12 +25,12 @@ from scipy import stats
 from interverse.benchmarks.causalmbrl.compare import by_world, numbers, replay_remark
 from interverse.benchmarks.causalmbrl.settings import TABLES, printed
 from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
+from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.fit.materials import Materials
 from interverse.fit.scores import ceiling
 from interverse.fit.settings import Budget, budget
 from interverse.fit.work import Record, run_stamp
-from interverse.models.checkpoint import read_json
 from interverse.models.effects import score_effects
 from interverse.reports.plots import style
 from interverse.reports.sections import Grid, Section, written_page
@@ -137,7 +137,9 @@ def load_rows(folder: Path) -> list[ResultRow]:
     """Returns every scored model under a folder, of `interverse reproduce` and `interverse fit`."""
     out = []
     for path in sorted(folder.rglob("*.json")):
-        record = read_json(path) if ".seed-" in path.name or path.name.startswith("seed-") else {}
+        record = (
+            read_json_object(path) if ".seed-" in path.name or path.name.startswith("seed-") else {}
+        )
         if "model" not in record or "scores" not in record:
             continue
         options = dict(record.get("options", {}))
@@ -169,7 +171,7 @@ def _epochs(sizes: Mapping[str, Any]) -> str:
 
 
 def _contents(folder: Path) -> list[dict[str, Any]]:
-    return [read_json(path) for path in sorted(folder.glob("*/table-*.json"))]
+    return [read_json_object(path) for path in sorted(folder.glob("*/table-*.json"))]
 
 
 def beside(folder: Path) -> tuple[int, int]:
@@ -239,7 +241,7 @@ def over_options(rows: Sequence[ResultRow], yardsticks: Path) -> list[Score]:
         where = ", ".join([row.world, *(f"{k}={v}" for k, v in row.options.items())])
         path = yardstick_file(yardsticks, row.world, row.options)
         if path.exists() and not any(score.where == where for score in out):
-            found = read_json(path)["scores"]["unchanged"]["1"]
+            found = read_json_object(path)["scores"]["unchanged"]["1"]
             for name, field in zip(_OPTIONS, ("hits", "published_hits"), strict=False):
                 out.append(
                     Score(where=where, who="unchanged pictures", what=name, value=found[field])
@@ -252,7 +254,7 @@ def dynamics(folder: Path) -> list[Score]:
     """Returns the stored rows of the causal-dynamics track."""
     rows = []
     for path in sorted(folder.glob("*.json")):
-        row = read_json(path)
+        row = read_json_object(path)
         task = row["task"]
         kind = ", pictures" * task.get("pixels", False) + ", switched" * task.get("switched", False)
         where = f"{task['graph']}, {task['objects']:2d} objects{kind}"
@@ -543,7 +545,7 @@ def yardstick_values(folder: Path, world: str) -> Iterator[tuple[str, dict[str, 
     path = yardstick_file(folder, world)
     if not path.exists():
         return
-    scores = read_json(path)["scores"]
+    scores = read_json_object(path)["scores"]
     for name, found in scores["counterfactual"].items():
         values = {"CF-H@1": found["hits"], "effect error": found["effect_error"]}
         if name == TRUE:

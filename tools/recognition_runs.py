@@ -20,10 +20,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from interverse.benchmarks.causaltriplet.confounding import confounding_curve
+from interverse.core.files.atomic import write_json
+from interverse.core.files.json_text import read_json_object
 from interverse.core.files.zip_archive import read_npz
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.fit.work import run_stamp
-from interverse.models.checkpoint import read_json, write_json
 from interverse.models.pairs.config import recipe
 from interverse.models.pairs.readout import feature_scores, picture_groups
 from interverse.models.pairs.recovery import (
@@ -102,7 +103,7 @@ def recovery(sets: Path, out: Path, asked: argparse.Namespace) -> None:
             if asked.unscored:
                 _keep_latents(path, found, pairs.take(split.test_id))
             row["seconds"] = round(time.monotonic() - began, 1)
-            write_json(path, row)
+            write_json(path, row, sort_keys=False)
             _say(
                 f"{method} seed {seed}: {row['seconds']} s, MCC {found.scores.get('mcc_spearman')}"
             )
@@ -125,7 +126,7 @@ def _keep_latents(path: Path, found: Recovered, tested: PairTensors) -> None:
 def rescore(_: Path, out: Path, asked: argparse.Namespace) -> None:
     """Makes the scores of methods that were only trained; latents are then dropped."""
     for path in sorted(out.glob("*.npz")):
-        row, held = read_json(path.with_suffix(".json")), read_npz(path)
+        row, held = read_json_object(path.with_suffix(".json")), read_npz(path)
         latents = held.pop("latents")
         groups = held.pop("groups", np.arange(len(latents)) // 2)  # older files: by pair
         factors = {name.removeprefix("factor/"): values for name, values in held.items()}
@@ -133,7 +134,7 @@ def rescore(_: Path, out: Path, asked: argparse.Namespace) -> None:
         scores = feature_scores(latents, factors, blocks, row["seed"], groups)
         row["scores"] = {name: value for name, value in scores.items() if name != "r2_blocks"}
         row["runs"].append(run_stamp(command(), asked.device))
-        write_json(path.with_suffix(".json"), row)
+        write_json(path.with_suffix(".json"), row, sort_keys=False)
         path.unlink()
 
 

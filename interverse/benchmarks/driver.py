@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from interverse.core.errors import missing_extra
+from interverse.core.files.json_text import read_json_object
 from interverse.fit.work import Clock, other_code
-from interverse.models.checkpoint import read_json
 from interverse.models.steps import check_device
 from interverse.reports.sections import Say
 
@@ -22,7 +22,7 @@ def row_file(out: Path, name: str, seed: int) -> Path:
 def rows_on_disk(out: Path, name: str, seeds: Iterable[int]) -> list[dict[str, Any]]:
     """Returns the results of a row, of the seeds that have any."""
     paths = (row_file(out, name, seed) for seed in seeds)
-    return [read_json(path) for path in paths if path.exists()]
+    return [read_json_object(path) for path in paths if path.exists()]
 
 
 def write_figures(paper: str, say: Say, *given: Any) -> list[str]:
@@ -61,7 +61,7 @@ def reproduce_tables(
     tables = [compare(settings, number) for number in settings.table]
     write_pages(settings, tables, clock.say)
     rows = sorted((settings.out / "rows").glob("*.json"))
-    for line in other_code({path.name: read_json(path) for path in rows}):
+    for line in other_code({path.name: read_json_object(path) for path in rows}):
         clock.say(line)
     work.failures.raise_all()
     return {"complete": complete, "tables": tables}

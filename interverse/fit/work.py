@@ -19,7 +19,7 @@ import torch
 from interverse._version import __version__
 from interverse.core.code import code_hash, installed
 from interverse.core.errors import InterverseError, InvalidValueError, explain
-from interverse.core.files.atomic import write_text
+from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
 from interverse.models.fit import Epoch
 
@@ -176,7 +176,7 @@ class Record:
 
     def write(self) -> None:
         """Writes the file, all or nothing."""
-        write_text(self.path, json.dumps(self.content, indent=1))
+        write_json(self.path, self.content, sort_keys=False)
 
 
 def other_code(records: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -304,8 +304,7 @@ def fit_own(settings: FitOwn) -> dict[str, Any]:
                 with clock.timed(f"seed {seed}: data and training"):
                     history = _trained(settings, model, clock, seed=seed, sizes=(episodes, epochs))
                 record.note("history", history)
-                weights = {name: values.cpu() for name, values in model.state_dict().items()}
-                write_safetensors(path, weights)
+                write_safetensors(path, model.state_dict())
             _score(settings, record, model, clock)
 
     def page(seeds: list[dict[str, Any]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 
 from interverse.core.errors import InvalidValueError, check_name
-from interverse.core.files.atomic import write_text
+from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain, read_json_object
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.models.fit import Feed, Fit, Listener, ModelStage, train_stages
@@ -63,8 +62,7 @@ class Fitted:
     def save(self, folder: Path) -> None:
         """Writes a safetensors file per stage and a JSON record."""
         for stage, weights in self.weights.items():
-            on_host = {name: values.detach().cpu() for name, values in weights.items()}
-            write_safetensors(Path(folder) / f"{stage}.safetensors", on_host)
+            write_safetensors(Path(folder) / f"{stage}.safetensors", weights)
         record = {
             "config": self.config.to_dict(),
             "seed": self.seed,
@@ -72,7 +70,7 @@ class Fitted:
             "history": [dict(row) for row in self.history],
             "world": None if self.world is None else plain(asdict(self.world)),
         }
-        write_text(Path(folder) / "model.json", json.dumps(record, indent=1))
+        write_json(Path(folder) / "model.json", record, sort_keys=False)
 
     @classmethod
     def load(cls, folder: Path) -> Fitted:

@@ -27,13 +27,13 @@ from interverse.benchmarks.driver import reproduce_tables, row_file
 from interverse.benchmarks.tidy import Score, pivot
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.files.atomic import write_json
 from interverse.fit.work import (
     Clock,
     OutOfTimeError,
     Record,
     run_stamp,
 )
-from interverse.models.checkpoint import write_json
 
 
 def test_every_number_of_the_sixteen_tables_is_there():
@@ -333,7 +333,7 @@ def test_our_runs_are_compared_at_the_same_length_of_training(tmp_path):
         record = {"world": "blocks/observed-3-v1", "model": model, "loss": "contrastive"}
         record |= {"seed": seed, "sizes": {"epochs": epochs, "train": 1000}}
         record["scores"] = {"Contrastive": {"ranking": score}}
-        write_json(tmp_path / f"{model}.{epochs}.seed-{seed}.json", record)
+        write_json(tmp_path / f"{model}.{epochs}.seed-{seed}.json", record, sort_keys=False)
 
     for seed in range(4):
         keep("modular", seed, 50 + seed, 10)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from interverse.benchmarks.tidy import pivot
+from interverse.core.files.json_text import read_json_object
 from interverse.fit.settings import budget
-from interverse.models.checkpoint import read_json
 from tools import causalmbrl_page
 from tools.causalmbrl_page import (
     UNCHANGED,
@@ -47,7 +47,7 @@ def test_every_row_says_where_it_comes_from():
     rows = [*RESULTS.glob("*/rows/*.json"), *RESULTS.glob("fits/*/seed-*.json")]
     assert rows
     for path in rows:
-        record = read_json(path)
+        record = read_json_object(path)
         for run in record["runs"]:
             assert len(run["commit"]) == 40, path.name
             assert {"command", "device", "source"} <= set(run)
@@ -183,7 +183,7 @@ def test_options_have_a_row_per_value_and_the_dynamics_track_its_ceiling(tmp_pat
 
 
 def test_tables_have_one_draw_of_the_mechanisms():
-    stored = [read_json(path) for path in RESULTS.glob("*/table-1[78].json")]
+    stored = [read_json_object(path) for path in RESULTS.glob("*/table-1[78].json")]
     named = {seed for content in stored for cell in content["cells"] for seed in cell["seeds"]}
     assert named
     assert {name.partition("/")[0] for name in named} == {"0"}

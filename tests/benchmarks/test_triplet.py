@@ -30,9 +30,9 @@ from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
 from interverse.benchmarks.driver import row_file
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.files.atomic import write_json
 from interverse.fit.work import Clock
 from interverse.metrics.comparison import holm
-from interverse.models.checkpoint import write_json
 from interverse.models.pairs.config import PairFit
 from interverse.models.pairs.tensors import save
 from interverse.models.pairs.toy import toy_pairs
@@ -234,7 +234,7 @@ def test_figures_show_what_is_on_disk(tmp_path):
                 "selection": dict.fromkeys(("last", "best_each"), row),
                 "analysis": {"object": {"accuracy": 0.5}},
             }
-            write_json(row_file(tmp_path, variant.name, seed), record)
+            write_json(row_file(tmp_path, variant.name, seed), record, sort_keys=False)
     names = write_figures(settings, [], print)
     assert names == ["figure-6.svg", "figure-7.svg", "figure-10.svg", "figure-13.svg"]
     drawn = (tmp_path / "figure-7.svg").read_text()

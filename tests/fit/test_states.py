@@ -7,9 +7,9 @@ import pytest
 
 from interverse.cli.fit import FitCommand, fit
 from interverse.core.errors import InvalidValueError
+from interverse.core.files.atomic import write_json
 from interverse.fit import states as module
 from interverse.fit.states import FitStates, fit_states
-from interverse.models.checkpoint import write_json
 from interverse.models.state_network import StateEpisodes, collect_states, fit_state_network
 from interverse.worlds.tutorial.world import Slider
 
@@ -37,7 +37,7 @@ def test_the_slider_becomes_a_page_with_ceilings_and_goes_on_where_it_stopped(
     assert fit_states(FitStates(id=ID, out=tmp_path))["seeds"] == found["seeds"]
     assert "other code" not in capsys.readouterr().err + (tmp_path / "summary.md").read_text()
     record["runs"][0] |= {"commit": "b" * 40, "source": "0" * 16}
-    write_json(tmp_path / "seed-1.json", record)
+    write_json(tmp_path / "seed-1.json", record, sort_keys=False)
     assert fit_states(FitStates(id=ID, out=tmp_path))["seeds"] == [record]  # kept, and told
     for text in (capsys.readouterr().err, (tmp_path / "summary.md").read_text()):
         assert "1 of 1 results are kept from other code" in text

@@ -25,8 +25,9 @@ from interverse.benchmarks.causalmbrl.settings import (
 from interverse.benchmarks.comparison import reach, welch
 from interverse.benchmarks.driver import row_file, write_figures
 from interverse.benchmarks.tidy import Number, Score, laid_out, pivot
+from interverse.core.files.atomic import write_json
+from interverse.core.files.json_text import read_json_object
 from interverse.fit.work import Record
-from interverse.models.checkpoint import read_json, write_json
 from interverse.reports.sections import Grid, Say, Section, write_summary
 
 PUBLISHED_SEEDS = 3
@@ -81,7 +82,7 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
         ],
         "learned": [asdict(score) for score in learned(settings, number, records)],
     }
-    write_json(settings.out / f"table-{number:02d}.json", content)
+    write_json(settings.out / f"table-{number:02d}.json", content, sort_keys=False)
     return content
 
 
@@ -240,7 +241,7 @@ def learned(settings: Settings, number: int, records: Records) -> Iterator[Score
         for draw in settings.draws(world):
             path = discovery_file(settings.out, world, draw)
             where = _place(world, draw)
-            for who, own in read_json(path)["scores"].items() if path.exists() else ():
+            for who, own in read_json_object(path)["scores"].items() if path.exists() else ():
                 for what, field in _DISCOVERED.items():
                     yield Score(where=where, who=f"{who} on states", what=what, value=own[field])
 

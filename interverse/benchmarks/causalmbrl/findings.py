@@ -23,8 +23,8 @@ from scipy import stats
 from interverse.benchmarks.causalmbrl.settings import TABLES, deviation, printed
 from interverse.benchmarks.comparison import LEVEL, p_value, reach, verdict, welch
 from interverse.core.files.atomic import write_json
+from interverse.core.files.json_text import read_json_object
 from interverse.metrics.comparison import holm
-from interverse.models.checkpoint import read_json
 from interverse.reports.sections import Grid, Section, write_summary
 
 POWER = 0.8
@@ -166,7 +166,7 @@ def findings(folder: Path) -> list[dict[str, Any]]:
 def write_findings(folder: Path, out: Path) -> dict[str, Any]:
     """Returns the findings, after writing findings.json, summary.md and index.html to a folder."""
     rows = findings(folder)
-    write_json(out / "findings.json", rows)
+    write_json(out / "findings.json", rows, sort_keys=False)
     remark = (
         "Printed: means and deviations over three seeds. Ours: runs of the same training length,"
         " three a side at least. Welch's t-test, p corrected by Holm over the worlds of a claim:"
@@ -217,7 +217,7 @@ def _own_runs(folder: Path) -> dict[tuple[Any, ...], dict[str, Runs]]:
     """Returns the scores of our runs by the length of their training."""
     values: dict[tuple[Any, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(folder.rglob("*.json")):
-        record = read_json(path) if "seed-" in path.name else {}
+        record = read_json_object(path) if "seed-" in path.name else {}
         if "loss" not in record or record.get("options") or record.get("cpt_seed"):
             continue  # another world than the printed one
         model = {"gnn": "GNN", "modular": "Modular"}.get(record["model"], record["model"].upper())

@@ -25,7 +25,8 @@ from interverse.benchmarks.causaltriplet.settings import (
 from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
 from interverse.benchmarks.driver import write_figures
 from interverse.benchmarks.tidy import Number, laid_out
-from interverse.models.checkpoint import read_json, write_json
+from interverse.core.files.atomic import write_json
+from interverse.core.files.json_text import read_json_object
 from interverse.models.pairs.yardsticks import RULES
 from interverse.reports.sections import Grid, Say, Section, write_summary
 
@@ -89,7 +90,7 @@ def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
     if number == 2:
         content["published_object_accuracy"] = found_in("text_4.1.1")[0].value
         content["chosen"] = chosen_weights(settings)
-    write_json(settings.out / f"table-{number}.json", content)
+    write_json(settings.out / f"table-{number}.json", content, sort_keys=False)
     return content
 
 
@@ -124,7 +125,7 @@ def _baselines(settings: TripletSettings, table: int) -> Iterator[dict[str, Any]
     beside = baseline_variants(table)
     for crop, shift in dict.fromkeys((v.crop, v.shift) for v in beside.values()):
         files = [answers_file(settings.out, crop, shift, seed) for seed in settings.every_seed]
-        answers = [read_json(path) for path in files if path.exists()]
+        answers = [read_json_object(path) for path in files if path.exists()]
         for name in ("constant answer", "object only") if answers else ():
             rows = {str(found["seed"]): found[name] for found in answers}
             yield {"shift": shift, "name": name, **_both(rows)}

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from interverse.benchmarks.comparison import judge, summary
 from interverse.benchmarks.driver import row_file
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.fit.work import Record, run_stamp
-from interverse.models.checkpoint import read_json
 from interverse.models.pairs.config import PairFit, recipe
 from interverse.models.pairs.fit import SETS, fingerprint
 from interverse.models.pairs.stacked import HeadJob, fit_heads
@@ -149,7 +149,7 @@ def curve(out: Path) -> list[dict[str, Any]]:
     """Returns the curve of the rows in a folder: model, strength, and both accuracies by seed."""
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for path in sorted((out / "rows").glob("*.json")):
-        row = read_json(path)
+        row = read_json_object(path)
         groups.setdefault((row["model"], row["strength"]), []).append(row)
     return [
         {"model": model, "strength": strength, "sizes": rows[0]["sizes"]}

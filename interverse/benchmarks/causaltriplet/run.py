@@ -15,10 +15,10 @@ from interverse.benchmarks.causaltriplet.compare import answers_file, compare, w
 from interverse.benchmarks.causaltriplet.materials import TripletMaterials
 from interverse.benchmarks.causaltriplet.settings import TripletSettings, TripletVariant
 from interverse.benchmarks.driver import reproduce_tables, row_file
+from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain
 from interverse.data.pairs import Split
 from interverse.fit.work import Clock, Failures, Record, device_name, run_stamp
-from interverse.models.checkpoint import write_json
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.readout import analyse, change_samples
@@ -212,7 +212,8 @@ class _TripletWork:
             with self.clock.timed(f"slots pretrained, {how.steps} steps"):
                 images = _at(pairs, sizes.resolution)
                 _, history = train_slots(images, how, listeners=[say_progress])
-            write_json(folder / "slots.json", {"how": how.record(), "history": history})
+            made = {"how": how.record(), "history": history}
+            write_json(folder / "slots.json", made, sort_keys=False)
         return folder / FILE
 
 

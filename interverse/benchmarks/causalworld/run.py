@@ -26,9 +26,9 @@ from interverse.benchmarks.causalworld.scores import (
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 from interverse.benchmarks.tidy import markdown
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json
 from interverse.fit.work import Clock, Record, run_stamp
-from interverse.models.checkpoint import write_json
 from interverse.protocols.evaluate import evaluate
 from interverse.protocols.on_device import DIVERGED, episode_rows, play, starts_of
 from interverse.protocols.protocol import select_protocols
@@ -234,7 +234,7 @@ def play_released(
         about = {"policy": file.stem, **policy._asdict(), "original": theirs.get(policy, {})}
         kept.append({**about, "engine": results.provenance.get("engine", {}), "scores": played})
     about = {"command": command(), "seed": _DRAWS, "episodes": episodes}
-    write_json(out / "released.json", {**about, "policies": kept})
+    write_json(out / "released.json", {**about, "policies": kept}, sort_keys=False)
     (out / "summary.md").write_text(released_page(kept, episodes))
     return kept
 

@@ -28,10 +28,10 @@ from interverse.benchmarks.dmcr.settings import (
 )
 from interverse.benchmarks.driver import write_figures
 from interverse.benchmarks.tidy import laid_out
+from interverse.core.files.atomic import write_json
 from interverse.metrics.bootstrap import Interval
 from interverse.metrics.generalisation import generalisation_error_of_runs
 from interverse.metrics.student import t_interval
-from interverse.models.checkpoint import write_json
 from interverse.reports.sections import Grid, Say, Section, write_summary
 
 Cell = dict[str, Any]
@@ -48,7 +48,7 @@ def compare(settings: RemasteredSettings, number: int) -> dict[str, Any]:
         "comparable": number == 3 or full,
         "cells": schedule_cells() if number == 3 else list(_cells(settings, number)),
     }
-    write_json(settings.out / f"table-{number}.json", content)
+    write_json(settings.out / f"table-{number}.json", content, sort_keys=False)
     return content
 
 

@@ -15,8 +15,8 @@ from interverse.art.pictures.folder import folder
 from interverse.benchmarks.dmcr.compare import compare, write_pages
 from interverse.benchmarks.dmcr.settings import DmcrVariant, RemasteredSettings
 from interverse.benchmarks.driver import reproduce_tables, row_file
+from interverse.core.files.json_text import read_json_object
 from interverse.fit.work import Clock, Failures, Record
-from interverse.models.checkpoint import read_json
 from interverse.protocols.evaluate import evaluate
 from interverse.rollouts.saved import CARD
 
@@ -70,7 +70,7 @@ class _DmcrWork:
         self._train([(variant, seed)])
         policy = self.settings.folder(variant, seed) / "policy"
         if "evaluations" not in record.content:
-            curves = read_json(policy.parent / CURVES)
+            curves = read_json_object(policy.parent / CURVES)
             record.note("evaluations", curves["evaluations"])
         for name in sorted(variant.protocols):
             if not record.has(name, "return"):
@@ -138,4 +138,4 @@ class _DmcrWork:
 
 def _steps(policy: Path) -> int:
     """Returns how many decisions a policy was trained for; none if it is not there."""
-    return read_json(policy / CARD)["trained"]["steps"] if (policy / CARD).exists() else 0
+    return read_json_object(policy / CARD)["trained"]["steps"] if (policy / CARD).exists() else 0

@@ -96,9 +96,9 @@ def write_text(path: Path, text: str) -> Path:
     return write_bytes(path, text.encode())
 
 
-def write_json(path: Path, value: Any, *, indent: int | None = 1) -> Path:
-    """Writes a value as JSON, keys sorted, whole or not at all; returns the path."""
-    return write_text(path, json.dumps(value, indent=indent, sort_keys=True))
+def write_json(path: Path, value: Any, *, indent: int | None = 1, sort_keys: bool = True) -> Path:
+    """Writes a value as JSON, whole or not at all; returns the path."""
+    return write_text(path, json.dumps(value, indent=indent, sort_keys=sort_keys))
 
 
 def remove_stale(folder: Path) -> None:
