@@ -3,7 +3,6 @@
 import networkx as nx
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from scipy import stats
 
 import interverse as iv
@@ -466,15 +465,7 @@ def test_episodes_end_by_truncation():
     assert short.step(0)[3]
 
 
-# -------------------------------------------------------------------- every mode, every law
-
-
-@pytest.mark.parametrize("options", MODES, ids=str)
-def test_every_mode_passes_gymnasiums_check(options):
-    env = iv.make(CHAIN if "graph" not in options else CUSTOM, **options)
-    check_env(env.unwrapped, skip_render_check=True)
-    frame = env.unwrapped.world.render(0)
-    assert frame.shape == (250, 510, 3)
+# ------------------------------------------------------------------------------ every mode
 
 
 @pytest.mark.parametrize("options", MODES, ids=str)
@@ -502,51 +493,6 @@ def test_every_mode_is_the_same_in_batches_alone_and_on_torch(options):
             if t < 12:
                 observation, reward, *_ = env.step(int(actions[t, i]))
                 assert reward == seen[t + 1][1][i]
-
-
-@pytest.mark.parametrize("options", MODES, ids=str)
-def test_every_mode_can_be_saved_and_restored(options):
-    name = CHAIN if "graph" not in options else CUSTOM
-    env = iv.make(name, **options)
-    size = int(env.action_space.n)
-    env.reset(seed=4)
-    env.reset()
-    env.step(0)
-    env.unwrapped.do({"object_0/color": 1, "cpt/gain": 2.2})
-    saved = env.unwrapped.snapshot().to_bytes()
-    ahead = [env.step(a % size) for a in (3, 1, 2, 0)]
-    other = iv.make(name, **options)
-    other.unwrapped.restore(iv.Snapshot.from_bytes(saved))
-    for a, moment in zip((3, 1, 2, 0), ahead, strict=True):
-        again = other.step(a % size)
-        assert all(again[0][k].tobytes() == v.tobytes() for k, v in moment[0].items())
-        assert again[1] == moment[1]
-
-
-@pytest.mark.parametrize("options", MODES, ids=str)
-def test_in_every_mode_only_effects_in_the_graph_differ_later(options):
-    env = iv.make(CHAIN if "graph" not in options else CUSTOM, **options)
-    size = int(env.action_space.n)
-    rng = np.random.default_rng(0)
-    settable = [v for v in env.unwrapped.variables.values() if not v.read_only]
-    for variable in rng.permutation(np.array(settable, dtype=object))[:8]:
-        name = variable.name
-        env.reset(seed=5)
-        graph = env.unwrapped.graph
-        for t in range(5):
-            env.step((11 * t + 3) % size)
-        fact = dict(env.values)
-        env.reset(seed=5)
-        space = variable.domain if variable.space_a is None else variable.space_a
-        try:
-            env.unwrapped.do({name: space.sample(rng)})
-        except iv.InterventionError:
-            continue
-        for t in range(5):
-            env.step((11 * t + 3) % size)
-        differ = {n for n, v in env.values.items() if not np.array_equal(v, fact[n])}
-        allowed = graph.effects_later(name) | env.unwrapped.graph.effects_later(name)
-        assert differ <= {name} | allowed, name
 
 
 # ------------------------------------------------------------------------------- bad input
