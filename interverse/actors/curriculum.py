@@ -1,25 +1,29 @@
-"""Curricula: stages that say which actor acts in which episodes and at which step."""
+"""Curricula: stages that say which actor acts in which episodes and at which step; their words."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.actors import ACTORS
 from interverse.actors.actor import Actor, Assignment, Moment, apply, choose
 from interverse.actors.uniform import Everything, Goals, Uniform
 from interverse.core.errors import (
+    FileFormatError,
     InvalidValueError,
     RefusedStartsWarning,
     UnknownNameError,
+    check_name,
     check_whole,
     explain,
     unknown,
 )
+from interverse.core.files.json_text import parse_json
 from interverse.core.rng import Noise
 from interverse.core.type_checks import check_types, validated, whole
 from interverse.envs.driver import Driver
@@ -274,3 +278,91 @@ def paper_curriculum(number: int) -> Curriculum:
         actor = Goals() if number == 1 else Everything()
         return Curriculum(stages=(Stage(actor=actor),), start="cumulative", space="A")
     raise UnknownNameError(unknown("curriculum", str(number), ("0", "1", "2")))
+
+
+_STAGE = ("first", "last", "period", "step")
+_IN_CODE = {"adversarial": "a critic", "agent": "choices (AgentDriven.choose)"}
+
+
+def curriculum_from_words(
+    words: Iterable[str], start: Start = "per_episode", space: SpaceName | None = None
+) -> Curriculum:
+    """Returns the curriculum of some words, one stage each.
+
+    >>> curriculum_from_words(["goals", "visual:space=A@first=10"]).stages[1].first
+    10
+    """
+    return Curriculum(stages=tuple(map(_stage, words)), start=start, space=space)
+
+
+def training_curriculum(number: int, words: Sequence[str], space: SpaceName) -> Curriculum:
+    """Returns what a training draws, from one space: CausalWorld's 0, 1 or 2, or actors' stages."""
+    if number and words:
+        raise InvalidValueError(
+            explain("curriculum and actor are both given", fix="Leave one of them out")
+        )
+    if words:
+        return curriculum_from_words(words, space=space)
+    return replace(paper_curriculum(number), space=space)
+
+
+def actor_from_word(word: str) -> Actor:
+    """Returns the actor of a word such as `uniform:patterns=box/mass+gravity,space=A`."""
+    name, _, settings = word.partition(":")
+    if name in _IN_CODE:
+        raise InvalidValueError(
+            explain(
+                f"actor {word!r} needs {_IN_CODE[name]}, which no word can give",
+                fix="Build the Curriculum in Python",
+            )
+        )
+    kind = ACTORS.load(name)
+    given = {
+        key: tuple(text.split("+")) if _is_tuple(kind, key) else _value(text)
+        for key, text in _settings(settings, [f.name for f in _open_fields(kind)]).items()
+    }
+    try:
+        return kind(**given)
+    except TypeError as error:
+        needed = ", ".join(f.name for f in _open_fields(kind))
+        raise InvalidValueError(
+            explain(f"actor {word!r}: {error}", allowed=f"settings {needed}")
+        ) from None
+
+
+def _stage(word: str) -> Stage:
+    actor, _, when = word.partition("@")
+    moments = {name: _value(text) for name, text in _settings(when, _STAGE).items()}
+    for name, value in moments.items():
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InvalidValueError(
+                explain(f"{name} of {word!r} is {value!r}", allowed="a whole number")
+            )
+    return Stage(actor=actor_from_word(actor), **moments)
+
+
+def _open_fields(kind: type[Any]) -> list[Any]:
+    return [item for item in fields(kind) if not item.name.startswith("_")]
+
+
+def _is_tuple(kind: type[Any], name: str) -> bool:
+    return any(f.name == name and str(f.type).startswith("tuple[str") for f in fields(kind))
+
+
+def _settings(text: str, known: Collection[str]) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for pair in filter(None, text.split(",")):
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidValueError(explain(f"setting {pair!r}", allowed="NAME=VALUE"))
+        check_name("setting", name, known)
+        out[name] = value
+    return out
+
+
+def _value(text: str) -> Any:
+    """Returns a JSON value, or the text itself where it is none."""
+    try:
+        return parse_json(text)
+    except FileFormatError:
+        return text

@@ -17,7 +17,7 @@ import tyro
 from rich.console import Console
 
 from interverse._version import __version__
-from interverse.actors.words import training_curriculum
+from interverse.actors.curriculum import training_curriculum
 from interverse.agents import AGENTS, presets, tagged
 from interverse.agents.presets import Hyper, Preset, preset
 from interverse.agents.sb3 import WorldVecEnv, export

@@ -18,7 +18,7 @@ from typing import Any, final
 import h5py
 import numpy as np
 
-from interverse.actors.words import curriculum_from_words
+from interverse.actors.curriculum import curriculum_from_words
 from interverse.actors.wrappers import attach_curriculum
 from interverse.core.code import files_hash
 from interverse.core.errors import (

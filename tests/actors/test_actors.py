@@ -9,7 +9,13 @@ import interverse as iv
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor, Moment, apply, matching
 from interverse.actors.adaptive import Adaptive, Adversarial, AgentDriven, Interpolation
-from interverse.actors.curriculum import Curriculum, Stage, paper_curriculum
+from interverse.actors.curriculum import (
+    Curriculum,
+    Stage,
+    actor_from_word,
+    curriculum_from_words,
+    paper_curriculum,
+)
 from interverse.actors.uniform import (
     Everything,
     Goals,
@@ -19,7 +25,6 @@ from interverse.actors.uniform import (
     Uniform,
     Visual,
 )
-from interverse.actors.words import actor_from_word, curriculum_from_words
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.core.rng import Noise

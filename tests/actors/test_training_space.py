@@ -11,7 +11,7 @@ import interverse as iv
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor, Moment
 from interverse.actors.adaptive import Adaptive, Adversarial, AgentDriven, Interpolation
-from interverse.actors.curriculum import Curriculum, Stage, paper_curriculum
+from interverse.actors.curriculum import Curriculum, Stage, curriculum_from_words, paper_curriculum
 from interverse.actors.uniform import (
     Everything,
     Goals,
@@ -22,7 +22,6 @@ from interverse.actors.uniform import (
     Uniform,
     Visual,
 )
-from interverse.actors.words import curriculum_from_words
 from interverse.actors.wrappers import CurriculumEnv, CurriculumVectorEnv
 from interverse.agents.train import Train, make_env, train
 from interverse.core.errors import InterverseError, InvalidValueError, UnknownNameError

@@ -15,8 +15,7 @@ import tyro
 from rich.console import Console
 
 from interverse._version import __version__
-from interverse.actors.curriculum import Curriculum
-from interverse.actors.words import training_curriculum
+from interverse.actors.curriculum import Curriculum, training_curriculum
 from interverse.agents import check_agent
 from interverse.agents.batch.demonstrations import Demonstrations, demonstrate
 from interverse.agents.batch.network import check_initial

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from interverse.core.errors import InvalidValueError, explain
 from interverse.scm import Variable, with_defaults
 from interverse.sim import raster
-from interverse.worlds.chemistry import graphs, original
+from interverse.worlds.chemistry import graphs
 from interverse.worlds.chemistry.cpt import MOST_TABLE_ROWS, CptWeights, chances_of, tabulate
 from interverse.worlds.chemistry.delayed import whole_bytes
+from interverse.worlds.chemistry.networks import Screen, file_weights
 from interverse.worlds.chemistry.options import ChemistryOptions
-from interverse.worlds.chemistry.screening import Screen
 from interverse.worlds.chemistry.variables import (
     colors,
     declare,
@@ -91,7 +91,7 @@ def networks(options: ChemistryOptions) -> CptWeights:
     """Returns the networks the world is made with: of a file, or drawn and screened."""
     if options.cpt_file is not None:
         level = options.level
-        return original.weights(options.cpt_file, options.sizes, gain=level.gain, bias=level.bias)
+        return file_weights(options.cpt_file, options.sizes, gain=level.gain, bias=level.bias)
     return screen(options).weights(options.cpt_seed)
 
 

@@ -13,10 +13,10 @@ from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import Noise
 from interverse.core.type_checks import Seed, number, one_of, validated, whole
 from interverse.worlds import palette
-from interverse.worlds.chemistry import graphs, original
+from interverse.worlds.chemistry import graphs
 from interverse.worlds.chemistry.cpt import CptSizes, Family
 from interverse.worlds.chemistry.dynamics import DIRECTIONS
-from interverse.worlds.chemistry.screening import LEAST_EFFECT
+from interverse.worlds.chemistry.networks import LEAST_EFFECT, file_graph
 from interverse.worlds.grid import CELLS
 from interverse.worlds.world import WorldOptions
 
@@ -110,7 +110,7 @@ class ChemistryOptions(WorldOptions):
     """Which networks: the same seed, the same chances in every episode, world and process."""
     least_effect: Annotated[float | None, number(most=1.0)] = None
     """The least effect of every edge of the graph: an object's network is drawn again until all its
-    parents reach it (see `screening`). None asks for 0.2 where weights, gain and bias are one of
+    parents reach it (see `networks`). None asks for 0.2 where weights, gain and bias are one of
     the `SKEWNESS` levels, as every mode's own are, and takes every first draw elsewhere; 0 takes
     every first draw, as the original did. Edits and `defaults` change the world that was drawn;
     they draw no other."""
@@ -261,7 +261,7 @@ class ChemistryOptions(WorldOptions):
 
     def _named_graph(self) -> NDArray[np.int64] | None:
         if self.cpt_file is not None:
-            return original.graph(self.cpt_file, self.objects)
+            return file_graph(self.cpt_file, self.objects)
         if self.graph is not None:
             return graphs.parse(self.graph, self.objects)
         if not self.has_target and self.objects in graphs.HARD_WIRED:
