@@ -226,9 +226,8 @@ def check_bounds(low, high, normal):
         for unit in (np.full(width, size), np.full(width, -size)):
             x = unit if normal else denormalise(unit, low, high)
             assert ((ends[0] < x) & (x < ends[1])).all() == inside
-            wanted = (
-                np.clip(unit, -1, 1) if normal else denormalise(np.clip(unit, -1, 1), low, high)
-            )
+            wanted = np.clip(unit, -1, 1)
+            wanted = wanted if normal else denormalise(wanted, low, high)
             np.testing.assert_allclose(np.clip(x, *ends), wanted)
 
 
