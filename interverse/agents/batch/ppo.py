@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import torch
 
@@ -23,8 +23,8 @@ from interverse.agents.batch.network import (
     observation_clip,
 )
 from interverse.agents.batch.shaping import shaped_reward
-from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
-from interverse.core.type_checks import check_types
+from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.type_checks import Share, check_types, number, validated, whole
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
 
@@ -39,8 +39,13 @@ _CRITIC_RATE = 5e-4  # least learning rate of its critic, which is new
 _BEGUN_STD = -2.5  # logarithm of the standard deviation of its actions: it is to become precise
 
 
+_Factor = Annotated[float, number(most=1e6, above=True)]
+_Weight = Annotated[float, number(most=1e6)]
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class PpoSettings:
     """Hyper-parameters.
 
@@ -58,46 +63,32 @@ class PpoSettings:
             above 0 the policy begins with them.
     """
 
-    horizon: int = 24
-    epochs: int = 4
-    minibatches: int = 4
-    gamma: float = 0.99
-    lam: float = 0.95
-    clip: float = 0.2
-    reward_scale: float = 0.02
-    entropy: float = 0.002
-    rate: float = 3e-4
+    horizon: Annotated[int, whole(10_000)] = 24
+    epochs: Annotated[int, whole(1000)] = 4
+    minibatches: Annotated[int, whole(10**6)] = 4
+    gamma: Share = 0.99
+    lam: Share = 0.95
+    clip: _Factor = 0.2
+    reward_scale: _Factor = 0.02
+    entropy: _Weight = 0.002
+    rate: _Factor = 3e-4
     rates: tuple[float, float] = (3e-5, 1e-3)
     kl: tuple[float, float] = (0.006, 0.015)
-    least_std: float = -3.0
+    least_std: Annotated[float, number(-20.0, 2.0)] = -3.0
     hidden: tuple[int, ...] = (256, 256)
     privileged: bool = False
-    imitation: float = 0.0
+    imitation: _Weight = 0.0
 
     def __post_init__(self) -> None:
         check_types(PpoSettings, {item.name: getattr(self, item.name) for item in fields(self)})
-        for name, most in (("horizon", 10_000), ("epochs", 1000), ("minibatches", 10**6)):
-            check_whole(getattr(self, name), name, most)
-        for name in ("gamma", "lam"):
-            check_number(getattr(self, name), name, most=1.0)
-        for name in ("clip", "reward_scale", "rate"):
-            check_number(getattr(self, name), name, most=1e6, above=True)
-        for name in ("entropy", "imitation"):
-            check_number(getattr(self, name), name, most=1e6)
-        check_number(self.least_std, "least_std", least=-20.0, most=2.0)
-        for name in ("kl", "rates"):
-            _check_range(getattr(self, name), name)
+        for name in ("kl", "rates"):  # the least and the greatest
+            pair = getattr(self, name)
+            if len(pair) != 2 or not 0.0 < pair[0] <= pair[1] < math.inf:
+                allowed = "the least and the greatest number, above 0"
+                raise InvalidValueError(explain(f"{name} is {pair!r}", allowed=allowed))
         check_whole(len(self.hidden), "the number of layers in hidden", 100)
         for width in self.hidden:
             check_whole(width, "a layer of hidden", 10**6)
-
-
-def _check_range(pair: tuple[float, ...], name: str) -> None:
-    """Raises unless these are two numbers above 0, the least and the greatest."""
-    if len(pair) != 2 or not 0.0 < pair[0] <= pair[1] < math.inf:
-        raise InvalidValueError(
-            explain(f"{name} is {pair!r}", allowed="the least and the greatest number, above 0")
-        )
 
 
 @final
@@ -225,8 +216,8 @@ class DevicePpo:
         count = torch.tensor((self.steps, self.rate), dtype=torch.float64)
         out = {"count": count, "tally": self._tally, "returns": self._returns}
         out |= {f"network.{name}": part for name, part in self.network.state_dict().items()}
-        for number, held in self.optimizer.state_dict()["state"].items():
-            out |= {f"optimizer.{number}.{name}": part for name, part in held.items()}
+        for place, held in self.optimizer.state_dict()["state"].items():
+            out |= {f"optimizer.{place}.{name}": part for name, part in held.items()}
         out |= {f"arena.{name}": part for name, part in self.arena.save().items()}
         out["random.cpu"] = torch.get_rng_state()
         if self.arena.device.type == "cuda":
@@ -238,8 +229,8 @@ class DevicePpo:
         self.network.load_state_dict(_under(saved, "network."))
         held: dict[int, dict[str, Tensor]] = {}
         for name, part in _under(saved, "optimizer.").items():
-            number, _, key = name.partition(".")
-            held.setdefault(int(number), {})[key] = part
+            place, _, key = name.partition(".")
+            held.setdefault(int(place), {})[key] = part
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
         steps, self.rate = saved["count"].tolist()
         self.steps = int(steps)

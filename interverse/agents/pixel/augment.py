@@ -113,6 +113,11 @@ def augmentation(name: str, rule: Rule = "paper") -> Chain:
     return Chain(tuple(row.load()(rule=rule, **row.options) for row in rows))
 
 
+def check_augmentation(given: str, name: str = "augmentation") -> None:
+    """Raises for a name of augmentations that no table holds."""
+    augmentation(given)
+
+
 # ------------------------------------------------- every pixel comes from one place, or is covered
 
 

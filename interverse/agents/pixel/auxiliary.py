@@ -14,7 +14,7 @@ import copy
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Annotated, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
@@ -30,11 +30,12 @@ from interverse.agents.pixel.agent import (
     descend,
     track,
 )
-from interverse.agents.pixel.augment import augmentation, fused
+from interverse.agents.pixel.augment import augmentation, check_augmentation, fused
 from interverse.agents.pixel.half import in_half
 from interverse.agents.pixel.networks import Critics, PixelEncoder, PixelSizes, linear, ready
-from interverse.core.errors import check_number, check_whole
+from interverse.core.type_checks import Positive, number, validated, whole
 
+_Few = Annotated[int, whole(10**6)]
 _BINS = 2**5  # grey levels of the picture that SAC+AE is to give back
 _WIDTHS = (32, 128, 64)  # of SGQN's maps, at a quarter, a half and the whole of the picture
 _SPREADS = (1e-4, 10.0)  # of DBC's latent model, least and greatest
@@ -85,26 +86,20 @@ class Bilinear(nn.Module):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class SodaOptions(AgentOptions):
     """The strong augmentation and the projections."""
 
-    strong: str = "random_convolution"
+    strong: Annotated[str, check_augmentation] = "random_convolution"
     """A name of the table, or several joined by +; a random convolution is one of the paper's."""
-    own_batch: int = 256
+    own_batch: _Few = 256
     """Pictures of a step on the projections; they are drawn apart from the critics' batch."""
-    projection_rate: float = 1e-3
+    projection_rate: Positive = 1e-3
     """The learning rate of that step."""
-    projection: int = 100
+    projection: _Few = 100
     """The width of the projections and of what is inside them."""
-    projection_tau: float = 0.005
+    projection_tau: Annotated[float, number(most=1.0, above=True)] = 0.005
     """How far the slow encoder and projection move at a step."""
-
-    def __post_init__(self) -> None:
-        for name in ("projection", "own_batch"):
-            check_whole(getattr(self, name), name, 10**6)
-        check_number(self.projection_rate, "projection_rate", above=True)
-        check_number(self.projection_tau, "projection_tau", most=1.0, above=True)
-        augmentation(self.strong)  # raises for a name that no table holds
 
 
 @final
@@ -177,23 +172,18 @@ class Projection(nn.Module):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class SgqnOptions(AgentOptions):
     """What counts as salient, and how it is used; the defaults are the authors' code's."""
 
-    quantile: float = 0.9
+    quantile: Annotated[float, number(most=1.0, above=True, below=True)] = 0.9
     """The share of pixels that is covered; the authors have 0.9 to 0.98 by task."""
-    consistency: float = 0.5
+    consistency: Positive = 0.5
     """The weight of the gap between the values of whole and covered pictures."""
-    mask_rate: float = 3e-4
+    mask_rate: Positive = 3e-4
     """The learning rate of the head, and of the encoder under it."""
-    strong: str = "random_convolution"
+    strong: Annotated[str, check_augmentation] = "random_convolution"
     """What changes the pictures that the head sees; the authors lay photographs over them."""
-
-    def __post_init__(self) -> None:
-        check_number(self.quantile, "quantile", most=1.0, above=True, below=True)
-        for name in ("consistency", "mask_rate"):
-            check_number(getattr(self, name), name, above=True)
-        augmentation(self.strong)  # raises for a name that no table holds
 
 
 @final
@@ -300,6 +290,7 @@ def salient(gradient: Tensor, quantile: float) -> Tensor:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class SacAeOptions(AgentOptions):
     """How the autoencoder is held back."""
 
@@ -397,17 +388,14 @@ def _transposed(
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class DbcOptions(AgentOptions):
     """How strongly the metric shapes the features, and how the latent model is held back."""
 
-    bisimulation: float = 0.5
+    bisimulation: Annotated[float, number()] = 0.5
     """The weight of the metric's loss beside that of the latent model."""
-    model_decay: float = 1e-7
+    model_decay: Annotated[float, number()] = 1e-7
     """Weight decay of the latent model and the reward."""
-
-    def __post_init__(self) -> None:
-        for name in ("bisimulation", "model_decay"):
-            check_number(getattr(self, name), name)
 
 
 @final

@@ -12,7 +12,7 @@ batch, and its features should not notice it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Annotated, final
 
 import torch
 from torch import Tensor, nn
@@ -28,9 +28,13 @@ from interverse.agents.pixel.agent import (
     descend,
     track,
 )
-from interverse.agents.pixel.augment import PadCrop, Rule, augmentation
+from interverse.agents.pixel.augment import PadCrop, Rule, augmentation, check_augmentation
 from interverse.agents.pixel.half import kernels
-from interverse.core.errors import InvalidValueError, check_number, check_whole, explain
+from interverse.core.errors import InvalidValueError, explain
+from interverse.core.type_checks import Share, number, validated, whole
+
+_Few = Annotated[int, whole(10**6)]
+_Count = Annotated[int, whole(10**12)]
 
 
 @final
@@ -49,17 +53,14 @@ class Rad(Agent):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class DrqOptions(AgentOptions):
     """How much is averaged."""
 
-    targets: int = 2
+    targets: _Few = 2
     """The paper's K: shifted successors per target."""
-    values: int = 2
+    values: _Few = 2
     """The paper's M: shifted observations per loss."""
-
-    def __post_init__(self) -> None:
-        for name in ("targets", "values"):
-            check_whole(getattr(self, name), name, 10**6)
 
 
 @final
@@ -82,17 +83,14 @@ class Drq(Agent):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class SveaOptions(AgentOptions):
     """The strong augmentation, and how much its view counts."""
 
-    strong: str = "random_convolution"
+    strong: Annotated[str, check_augmentation] = "random_convolution"
     """A name of the table, or several joined by +; the authors' code has this one."""
-    strong_weight: float = 0.5
+    strong_weight: Share = 0.5
     """The paper's beta: the share of the strong view in the critics' loss."""
-
-    def __post_init__(self) -> None:
-        check_number(self.strong_weight, "strong_weight", most=1.0)
-        augmentation(self.strong)  # raises for a name that no table holds
 
 
 @final
@@ -124,22 +122,18 @@ class Svea(Agent):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class SacAugOptions(AgentOptions):
     """How a batch is augmented."""
 
-    augmentation: str = "drq"
+    augmentation: Annotated[str, check_augmentation] = "drq"
     """A name of the table, or several joined by +, such as color_jitter+drq."""
-    beta: float = 0.9
+    beta: Share = 0.9
     """The share of a batch that is augmented: its first int(beta * batch) samples."""
-    invariance: float = 1e-5
+    invariance: Annotated[float, number()] = 1e-5
     """The paper's lambda: the weight of |e(o) - e(aug(o))| in the encoder's loss."""
     rule: Rule = "paper"
     """Whether augmentation and norm follow the paper's text or its released code."""
-
-    def __post_init__(self) -> None:
-        check_number(self.beta, "beta", most=1.0)
-        check_number(self.invariance, "invariance")
-        augmentation(self.augmentation, self.rule)  # raises for a name that no table holds
 
 
 @final
@@ -199,23 +193,22 @@ class SacAug(Agent):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class DrqV2Options(AgentOptions):
     """Length of the returns, and how the noise of actions fades."""
 
-    returns: int = 3
+    returns: _Count = 3
     """Steps whose rewards are added up before a value takes over."""
     spread: float = 1.0
     """The standard deviation of actions at the start."""
     last_spread: float = 0.1
     """The one that it falls to, in a straight line."""
-    fading: int = 100_000
+    fading: _Count = 100_000
     """Decisions until it is there: 100,000, 500,000 or 2,000,000 by the task's difficulty."""
     spread_limit: float = 0.3
     """The most that noise may change an action inside an update."""
 
     def __post_init__(self) -> None:
-        for name in ("returns", "fading"):
-            check_whole(getattr(self, name), name, 10**12)
         if not 0.0 <= self.last_spread <= self.spread or not self.spread_limit > 0.0:
             given = f"spread {self.spread}, last_spread {self.last_spread}"
             raise InvalidValueError(
