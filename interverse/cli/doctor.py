@@ -104,7 +104,7 @@ def _gpu() -> Finding:
 
 
 def _pictures() -> Finding:
-    from interverse.art.cache import cache_folder
+    from interverse.art.pictures.folder import cache_folder
     from interverse.core.files.atomic import VARIABLE
 
     folder = cache_folder()

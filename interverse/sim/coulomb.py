@@ -18,8 +18,8 @@ from typing import Any
 
 import mujoco
 
-from interverse.art.cache import cache_folder
 from interverse.core.errors import InterverseError, explain
+from interverse.core.files.atomic import cache_folder
 from interverse.sim.native import SOURCE, CompileError, compile_solver, file_name
 
 SENSOR = "coulomb"
@@ -70,7 +70,7 @@ def library_path() -> Path:
     """Returns where the compiled plugin is: in the package, or in the cache."""
     name = file_name(mujoco.__version__)
     shipped = SOURCE.with_name(name)
-    return shipped if shipped.is_file() else cache_folder().parent / "native" / name
+    return shipped if shipped.is_file() else cache_folder() / "native" / name
 
 
 def used() -> bool:

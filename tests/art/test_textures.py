@@ -13,7 +13,7 @@ from PIL import Image
 from scipy import ndimage, spatial, stats
 
 from interverse.art import textures
-from interverse.art.cache import cache_folder, cached, is_cached
+from interverse.art.pictures.folder import cache_folder, cached, is_cached
 from interverse.art.textures import BlobShape
 from interverse.core.errors import InvalidValueError
 from tools.painters import measure

@@ -79,8 +79,8 @@ def plant(draw: Draw) -> Prop:
         rows[:, 1, 2] -= 0.012
         leaves.append(rotated(sheet(rows, 0.002), UP, 2.4 * number + draw(-0.4, 0.4)))
     green = draw.near((0.22, 0.42, 0.18))
-    leaf = Surface(texture=draw.textured("foliage", green, contrast=0.5), specular=0.15)
-    clay = Surface(texture=draw.textured("plain", draw.pick(POTS)))
+    leaf = draw.textured("foliage", green, contrast=0.5).skin(0.15)
+    clay = draw.textured("plain", draw.pick(POTS)).skin()
     return Prop("plant", ((pot, clay), (merge(leaves), leaf)))
 
 
@@ -214,8 +214,7 @@ def bookshelf(draw: Draw) -> Prop:
         block = bar((at, -y + 0.04, foot), (at + filled, y - 0.03, foot + tall), 0.004)
         books.append(tiled(block, (2.6, 1 / tall), (draw.uniform(), 0)))
     colours = tuple(draw.pick(VIVID) for _ in range(5))
-    texture = RoomTexture(kind="spines", colours=colours, seed=draw.variant(8))
-    spines = Surface(texture=texture, specular=0.1)
+    spines = RoomTexture(kind="spines", colours=colours, seed=draw.variant(8)).skin(0.1)
     return Prop("bookshelf", ((merge(grained(case)), wood), (merge(books), spines)))
 
 
@@ -276,7 +275,7 @@ def counter(draw: Draw) -> Prop:
     stone = draw.pick(STONES)
     kind = "marble" if draw.random() < 0.5 else "speckle"
     handles = _handles(width, units, -y + 0.02, height - 0.14), draw.hardware()
-    slab = Surface(texture=draw.textured(kind, stone), specular=0.5, shininess=0.7)
+    slab = draw.textured(kind, stone).skin(0.5, 0.7)
     tiling = draw.textured("tiles", draw.pick(TILES), contrast=0.85)
     parts = (
         (merge([case, *doors]), front),
@@ -359,7 +358,7 @@ def jar(draw: Draw) -> Prop:
     rim = [(radius * 1.02, 0), (radius * 1.02, 0.02), (0.012, 0.025), (0.014, 0.045)]
     lid = moved(lathe([*rim, (0, 0.05)], 18), (0, 0, height))
     body = lathe([(0, 0), *side, (0, height)], 18)
-    glaze = Surface(texture=draw.textured("plain", draw.pick(VIVID)), specular=0.5, shininess=0.6)
+    glaze = draw.textured("plain", draw.pick(VIVID)).skin(0.5, 0.6)
     return Prop("jar", ((body, glaze), (lid, draw.timber())))
 
 
@@ -399,7 +398,7 @@ def photo(draw: Draw) -> Prop:
     card = painted(bar((-x, -0.008, 0.015), (x, -0.004, height - 0.015), 0.001), 0, 2)
     back = bar((-0.02, 0.0, 0.0), (0.02, 0.07, 0.01), 0.002)
     colours = tuple(draw.pick(VIVID) for _ in range(4))
-    art = Surface(texture=draw.pattern("landscape", *colours))
+    art = draw.pattern("landscape", *colours).skin()
     casing = merge([rotated(rim, X, -0.2), back])
     return Prop("photo", ((casing, draw.timber()), (rotated(card, X, -0.2), art)))
 
@@ -412,7 +411,7 @@ def painting(draw: Draw) -> Prop:
     canvas = painted(bar((-x, -0.015, -z), (x, -0.01, z), 0.001), 0, 2)
     colours = tuple(draw.pick((*VIVID, *WOODS)) for _ in range(5))
     kind = draw.one(("landscape", "landscape", "marble", "floral", "bands"))
-    art = Surface(texture=draw.pattern(kind, *colours), specular=0.1)
+    art = draw.pattern(kind, *colours).skin(0.1)
     if draw.random() < 0.6:
         edge = draw.timber()
     else:

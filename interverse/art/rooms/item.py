@@ -48,6 +48,10 @@ class RoomTexture:
         """Returns the same texture under further overlays."""
         return replace(self, overlays=(*self.overlays, *names))
 
+    def skin(self, specular: float = 0.3, shininess: float = 0.4) -> Surface:
+        """Returns a surface that shows the texture."""
+        return Surface(texture=self, specular=specular, shininess=shininess)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedTexture:

@@ -182,13 +182,11 @@ class Draw(np.random.Generator):
 
     def wood(self) -> Surface:
         """Returns a varnished wood; its grain runs along the first texture coordinate."""
-        texture = self.pattern("wood", *self.one(GRAINS))
-        return Surface(texture=texture, specular=0.25, shininess=0.35)
+        return self.pattern("wood", *self.one(GRAINS)).skin(0.25, 0.35)
 
     def metal(self, *kinds: int) -> Surface:
         """Returns a brushed metal: steel 0, iron 1, brass 2, copper 3, blackened 4; default any."""
-        texture = self.pattern("brushed", *METALS[self.one(kinds or (0, 1, 2, 3, 4))])
-        return Surface(texture=texture, specular=0.8, shininess=0.7)
+        return self.pattern("brushed", *METALS[self.one(kinds or (0, 1, 2, 3, 4))]).skin(0.8, 0.7)
 
     def plastic(self) -> Surface:
         """Returns a shiny plastic of any colour."""
@@ -197,8 +195,7 @@ class Draw(np.random.Generator):
     def paint(self) -> Surface:
         """Returns a lacquer with slight unevenness."""
         colour = self.one(PAINTS)
-        texture = self.pattern("plain", shade(colour, 0.94), colour)
-        return Surface(texture=texture, specular=0.35, shininess=0.5)
+        return self.pattern("plain", shade(colour, 0.94), colour).skin(0.35, 0.5)
 
     def cloth(self, colour: Rgb | None = None) -> Surface:
         """Returns a cloth: woven, striped, checked, dotted or with flowers."""
@@ -227,14 +224,12 @@ class Draw(np.random.Generator):
     def enamel(self) -> Surface:
         """Returns a cooking vessel's outside: enamel of any colour."""
         colour = self.vivid(0.7, 0.65)
-        texture = self.pattern("plain", shade(colour, 0.8), colour)
-        return Surface(texture=texture, specular=0.7, shininess=0.8)
+        return self.pattern("plain", shade(colour, 0.8), colour).skin(0.7, 0.8)
 
     def leather(self) -> Surface:
         """Returns a leather."""
         colour = self.one(LEATHERS)
-        texture = self.pattern("leather", shade(colour, 0.6), colour)
-        return Surface(texture=texture, specular=0.3, shininess=0.3)
+        return self.pattern("leather", shade(colour, 0.6), colour).skin(0.3, 0.3)
 
     # ------------------------------------------------------------------ surfaces of furniture
 
@@ -246,13 +241,11 @@ class Draw(np.random.Generator):
 
     def timber(self) -> Surface:
         """Returns a varnished board."""
-        texture = self.textured("wood", self.pick(WOODS))
-        return Surface(texture=texture, specular=0.25, shininess=0.4)
+        return self.textured("wood", self.pick(WOODS)).skin(0.25, 0.4)
 
     def fabric(self) -> Surface:
         """Returns a woven cover."""
-        texture = self.textured("weave", self.pick(FABRICS), scale=1.5, contrast=0.8)
-        return Surface(texture=texture, specular=0.03, shininess=0.05)
+        return self.textured("weave", self.pick(FABRICS), scale=1.5, contrast=0.8).skin(0.03, 0.05)
 
     def hardware(self) -> Surface:
         """Returns steel, iron or brass."""
@@ -474,8 +467,7 @@ def tinted(name: str, pieces: Sequence[Tinted], **placing: Any) -> Part:
         place = (colours.index(colour) + 0.5) / len(colours)
         texcoords = np.broadcast_to((place, 0.5), mesh.texcoords.shape)
         meshes.append(Mesh(mesh.vertices, mesh.faces, mesh.normals, texcoords))
-    texture = RoomTexture(kind="swatch", colours=colours)
-    return Part(name, merge(meshes), Surface(texture=texture), **placing)
+    return Part(name, merge(meshes), RoomTexture(kind="swatch", colours=colours).skin(), **placing)
 
 
 # --------------------------------------------------------------------------------------- props

@@ -12,8 +12,14 @@ from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
 
 if TYPE_CHECKING:
     from interverse.worlds.rooms.actions import CLASS_NAMES, VERBS
-    from interverse.worlds.rooms.pairs import Draft, act_and_draw, generate_pairs, redrawn
-    from interverse.worlds.rooms.sequences import RoomSequence, generate_sequence
+    from interverse.worlds.rooms.pairs import (
+        Draft,
+        RoomSequence,
+        act_and_draw,
+        generate_pairs,
+        generate_sequence,
+        redrawn,
+    )
     from interverse.worlds.rooms.variables import ACTION
 
 __all__ = [
@@ -36,10 +42,10 @@ _LAZY = {
     "CLASS_NAMES": "actions",
     "VERBS": "actions",
     "Draft": "pairs",
-    "RoomSequence": "sequences",
+    "RoomSequence": "pairs",
     "act_and_draw": "pairs",
     "generate_pairs": "pairs",
-    "generate_sequence": "sequences",
+    "generate_sequence": "pairs",
     "redrawn": "pairs",
 }
 

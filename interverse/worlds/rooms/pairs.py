@@ -1,9 +1,9 @@
-"""Before/after pairs, collected as the original was: a house, rounds, places, acceptance tests.
+"""Before/after pairs, collected as the original was, and sequences of actions in one room.
 
-A round starts with fresh states and light; the camera then goes from place to place, and every
-pair leaves its object as it is, so that what one pair opened another can close (as far as a
-confounder lets it). A house is a pure function of (seed, house): other houses, processes and
-restarts change nothing.
+A house has rounds, a round places. A round starts with fresh states and light; the camera then goes
+from place to place, and every pair leaves its object as it is, so that what one pair opened another
+can close (as far as a confounder lets it). A house is a pure function of (seed, house): other
+houses, processes and restarts change nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError, check_whole, explain
 from interverse.core.rng import Noise, check_seed
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms import camera
-from interverse.worlds.rooms.actions import possible
+from interverse.worlds.rooms.actions import VERBS, possible
 from interverse.worlds.rooms.confounding import preferred_objects, preferred_verbs, puts_back
-from interverse.worlds.rooms.options import RoomsOptions
+from interverse.worlds.rooms.options import MOST_ACTIONS, RoomsOptions
 from interverse.worlds.rooms.pair import Address, Origin, Pair, Rejection
 from interverse.worlds.rooms.scene import Frame, Part
 from interverse.worlds.rooms.variables import ACTION, INSTANCES, TARGET, name_of
@@ -35,6 +35,7 @@ TRIES = 24  # places looked from in a round
 Box = tuple[int, int, int, int]
 _ONE = np.array([0])
 _ITEMS: tuple[Part, ...] = ("items",)
+_LOOKS = 24  # places looked from until enough objects are in view
 _PUBLISHED = 672  # pixels a side of the pictures that the limits below are for
 _SMALLEST, _BORDER, _LARGE, _INSIDE = 60, 20, 100, 1000
 _OUTSIDE = 20
@@ -257,6 +258,113 @@ def _pair_of(
 def values_of(world: Rooms) -> dict[str, NDArray[Any]]:
     """Returns every variable of world 0."""
     return {name: world.read(name)[0] for name in world.variables}
+
+
+# --------------------------------------------------------------------------------------- sequences
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RoomSequence:
+    """T actions in a room and the T + 1 frames around them.
+
+    Attributes:
+        images: uint8 (T + 1, S, S, 3). instances: int16 (T + 1, S, S), the slot at each pixel, or
+            -1.
+        factors: every variable of the world by name, (T + 1, ...).
+        actions: (T, 2), the slot of the object acted on and the verb.
+        targets: bool (T, slots, 4), which component of which object's state each action was to set.
+        seed, house: where it comes from; the same two give the same sequence.
+    """
+
+    images: NDArray[np.uint8]
+    instances: NDArray[np.int16]
+    factors: Mapping[str, NDArray[Any]]
+    actions: NDArray[np.int64]
+    targets: NDArray[np.bool_]
+    seed: int
+    house: int
+
+
+def generate_sequence(
+    world_id: str,
+    seed: int,
+    house: int,
+    *,
+    actions: int = 8,
+    options: Mapping[str, Any] | None = None,
+) -> RoomSequence:
+    """Returns a sequence of actions, each of which changes an object that is in view.
+
+    Args:
+        world_id: an id of rooms.
+        seed: of the data set.
+        house: its number; it is the room's seed.
+        actions: how many. A sequence ends sooner where nothing in view can change any more.
+        options: of the world; with `pair_nuisance`, camera or light change in every step too.
+
+    >>> found = generate_sequence("rooms/multi-v1", 0, 3, actions=2, options={"image_size": 32})
+    >>> found.images.shape, found.factors["object/state"].shape, found.actions.shape
+    ((3, 32, 32, 3), (3, 4), (2, 2))
+    """
+    check_seed(seed)
+    check_seed(house, name="house")
+    check_whole(actions, "actions", MOST_ACTIONS)
+    asked = {**WORLDS[world_id].options, **(options or {}), "actions": actions}
+    world = Rooms(num_worlds=1, options=parse_options(RoomsOptions, asked))
+    noise = noise_of(seed, house, 0)
+    world.reset(_ONE, noise, {"room/seed": np.array([house])})
+    rng = noise.generator("rooms/sequence")
+    slots = _in_view(world, rng)
+
+    def frame() -> tuple[NDArray[np.uint8], NDArray[np.int16], dict[str, NDArray[Any]]]:
+        seen = world.frame(0, world.options.image_size, ("rgb", "items"))
+        assert seen.rgb is not None  # asked for
+        return seen.rgb, world.slots(0, seen), values_of(world)
+
+    frames, done = [frame()], []
+    for step in range(actions):
+        choices = [(slot, verb) for slot in slots for verb in class_and_verbs(world, slot)[1]]
+        if not choices:
+            break
+        done.append(choices[int(rng.integers(len(choices)))])
+        world.step(np.array([done[-1]]), _ONE, noise.at(step + 1))
+        frames.append(frame())
+    if not done:
+        raise InvalidValueError(
+            explain(f"house {house}: no object in view can be acted on", fix="Take another house")
+        )
+    images, instances, factors = zip(*frames, strict=True)
+    targets = np.zeros((len(done), world.options.objects, 4), dtype=bool)
+    for step, (slot, verb) in enumerate(done):
+        targets[step, slot, VERBS[verb].component] = True
+    return RoomSequence(
+        images=np.stack(images),
+        instances=np.stack(instances),
+        factors={name: np.stack([row[name] for row in factors]) for name in factors[0]},
+        actions=np.array(done, dtype=np.int64),
+        targets=targets,
+        seed=seed,
+        house=house,
+    )
+
+
+def _in_view(world: Rooms, rng: np.random.Generator) -> list[int]:
+    """Returns the slots of the objects in view, after looking for a place that shows two."""
+    size = world.options.image_size
+    enough = 1 if world.options.view == "single" else min(2, len(world.present(0)))
+    found: list[int] = []
+    for _ in range(_LOOKS):
+        seen = world.frame(0, size, _ITEMS)
+        order = world.read("order")[0].tolist()
+        found = [order.index(item) for item in items_in_view(world, seen, Limits.of(size))]
+        if world.options.view == "single":
+            found = [slot for slot in found if slot == 0]
+        if len(found) >= enough:
+            break
+        target = rng.choice(world.present(0))
+        world.look(0, int(target), rng.random(world.hidden(0)["u/camera"].shape))
+    return found
 
 
 # -------------------------------------------------------------------------------------- acceptance

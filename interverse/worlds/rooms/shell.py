@@ -62,21 +62,17 @@ def draw_style(draw: Draw, *, wet: bool) -> Style:
     plaster = draw.textured("plaster", draw.pick(_WALLS), contrast=0.9)
     wall = accent = Surface(texture=plaster, specular=0.02)
     if wet:
-        tile = draw.textured("tiles", draw.pick(_WALL_TILES), contrast=0.9)
-        accent = Surface(texture=tile, specular=0.4, shininess=0.7)
+        accent = draw.textured("tiles", draw.pick(_WALL_TILES), contrast=0.9).skin(0.4, 0.7)
     elif draw.random() < 0.5:
         kind = draw.one(("wallpaper", "wallpaper", "bricks"))
         tone = draw.pick(FABRICS if kind == "wallpaper" else _BRICKS)
-        accent = Surface(texture=draw.textured(kind, tone, contrast=0.8), specular=0.02)
+        accent = draw.textured(kind, tone, contrast=0.8).skin(0.02)
     if wet or draw.random() < 0.25:
-        tiles = draw.textured("tiles", draw.pick(_STONES), contrast=0.8)
-        floor = Surface(texture=tiles, specular=0.35, shininess=0.6)
+        floor = draw.textured("tiles", draw.pick(_STONES), contrast=0.8).skin(0.35, 0.6)
     elif draw.random() < 0.2:
-        carpet = draw.textured("carpet", draw.pick(FABRICS), contrast=0.8)
-        floor = Surface(texture=carpet, specular=0.0)
+        floor = draw.textured("carpet", draw.pick(FABRICS), contrast=0.8).skin(0.0)
     else:
-        boards = draw.textured("planks", draw.pick(WOODS[:5]), contrast=0.6)
-        floor = Surface(texture=boards, specular=0.2)
+        floor = draw.textured("planks", draw.pick(WOODS[:5]), contrast=0.6).skin(0.2)
     white = draw.textured("plaster", (0.93, 0.92, 0.9), contrast=0.95)
     return Style(
         wall=wall,
@@ -255,8 +251,7 @@ def fixtures(draw: Draw, size: Size, style: Style, openings: tuple[Opening, ...]
         pile = panel(np.linspace(-x, x, 7), np.linspace(-y, y, 7))
         pile = tiled(pile, (1 / wide, 1 / deep), (0.5, 0.5))
         colours = tuple(draw.pick((*VIVID, *FABRICS)) for _ in range(3))
-        texture = RoomTexture(kind="rug", colours=colours, seed=draw.variant(12))
-        cover = Surface(texture=texture, specular=0.0)
+        cover = RoomTexture(kind="rug", colours=colours, seed=draw.variant(12)).skin(0.0)
         found.append(Prop("rug", ((moved(pile, (*middle, 0.008)), cover),)))
     return found
 

@@ -412,8 +412,7 @@ def safe(draw: Draw) -> Drawn:
     wall, foot = 0.045, 0.02
     width, depth, height = size = (draw(0.36, 0.55), draw(0.36, 0.48), draw(0.36, 0.75))
     colour = draw.one(STEELS)
-    texture = draw.pattern("iron", shade(colour, 0.75), shade(colour, 1.15))
-    skin = Surface(texture=texture, specular=0.5, shininess=0.4)
+    skin = draw.pattern("iron", shade(colour, 0.75), shade(colour, 1.15)).skin(0.5, 0.4)
     gap = wall * 0.55
     x = width / 2 - gap
     door = Front(-x, x, foot + gap, foot + height - gap, -depth / 2)

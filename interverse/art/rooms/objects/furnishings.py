@@ -266,8 +266,7 @@ def faucet(draw: Draw) -> Drawn:
     drain = lathe([(0.022, 0.006), (0.02, 0.01), (0, 0.01)], 14)
     fittings = [spout, moved(collar, (0, back, 0)), moved(drain, (0, 0, tall * 0.1))]
     white = flat((0.95, 0.95, 0.94), 0.7, 0.8)
-    marble = draw.pattern("marble", (0.85, 0.83, 0.8), (0.35, 0.33, 0.32))
-    stone = Surface(texture=marble, specular=0.5, shininess=0.6)
+    stone = draw.pattern("marble", (0.85, 0.83, 0.8), (0.35, 0.33, 0.32)).skin(0.5, 0.6)
     china = draw.one((white, white, draw.metal(0), stone, draw.glaze()))
     fittings.append(_taps(draw, back, rise))
     count = 8
@@ -312,8 +311,7 @@ def hamper(draw: Draw) -> Drawn:
         skin = draw.cloth()
     else:
         tone = draw.one(STRAWS)
-        straw = draw.pattern("wicker", shade(tone, 0.3), tone, shade(tone, 1.1))
-        skin = Surface(texture=straw, specular=0.1, shininess=0.2)
+        skin = draw.pattern("wicker", shade(tone, 0.3), tone, shade(tone, 1.1)).skin(0.1, 0.2)
     trim = draw.one((draw.wood(), flat(draw.vivid(0.4, 0.4)), flat((0.3, 0.2, 0.12))))
 
     def at(factor: float, z: float) -> Floats:

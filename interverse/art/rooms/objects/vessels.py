@@ -140,8 +140,7 @@ def pan(draw: Draw) -> Drawn:
     """Returns a frying pan: shallow, dark or bright, with one long handle."""
 
     def nonstick() -> Surface:
-        texture = draw.pattern("iron", (0.05, 0.05, 0.055), (0.19, 0.19, 0.2))
-        return Surface(texture=texture, specular=0.5, shininess=0.4)
+        return draw.pattern("iron", (0.05, 0.05, 0.055), (0.19, 0.19, 0.2)).skin(0.5, 0.4)
 
     radius, height = draw(0.105, 0.165), draw(0.032, 0.055)
     base, wall, low = radius * draw(0.74, 0.88), 0.004, height * 0.4
