@@ -114,30 +114,20 @@ def _error_line(error: Exception, verb: str) -> str | None:
     if isinstance(error, UsageError):
         return f"{error} See: interverse {verb} --help"
     if isinstance(error, ModuleNotFoundError):
-        extra = _extra_of(error.name or "")
+        from interverse.cli.doctor import EXTRAS
+
+        root = (error.name or "").partition(".")[0]
+        extra = next((extra for extra, names in EXTRAS.items() if root in names), None)
         return None if extra is None else str(missing_extra(str(error.name), extra))
-    return _file_line(error) if isinstance(error, OSError) else str(error)
-
-
-def _file_line(error: OSError) -> str:
-    """Returns what is wrong with a file or folder, without the system's number for it."""
-    if error.filename is None or not error.strerror:
+    if not isinstance(error, OSError) or error.filename is None or not error.strerror:
         return str(error)
-    path = Path(str(error.filename))
+    path = Path(str(error.filename))  # without the system's number for what is wrong
     file = next((part for part in (path, *path.parents) if part.is_file()), None)
     if isinstance(error, FileNotFoundError):
         return f"there is no {path}."
     if file and isinstance(error, FileExistsError | NotADirectoryError):
         return f"{file} is a file. Allowed: a folder."
     return f"{path}: {error.strerror.lower()}."
-
-
-def _extra_of(module: str) -> str | None:
-    """Returns the extra that installs a module, or None where no extra does."""
-    from interverse.cli.doctor import EXTRAS
-
-    root = module.partition(".")[0]
-    return next((extra for extra, names in EXTRAS.items() if root in names), None)
 
 
 class UsageError(Exception):

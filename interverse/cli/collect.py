@@ -158,35 +158,36 @@ def _grid(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _episodes(given: dict[str, Any]) -> dict[str, Any]:
+    from interverse import data
     from interverse.data.episodes import CollectEpisodes, collect_episodes
 
-    twins = _twins(given.pop("twin"))
+    twins: list[dict[str, Any]] = []  # a variable may have several, with a value each
+    for word in given.pop("twin"):
+        twin = dict([parse_pair(word)])
+        if twin in twins:  # the draws of a space are the episode's, so they are alike, too
+            raise InvalidValueError(explain(f"the twin {word} is given twice", fix="Give it once"))
+        twins.append(twin)
     layouts, actors = given.pop("to"), given.pop("actor")
     for layout in layouts:  # before an hour of play, not after it
         if layout in _PACKAGES and importlib.util.find_spec(layout) is None:
             raise missing_extra(_PACKAGES[layout], layout)
     given["policy"] = given["policy"] or "random"
     given["steps"] = _steps(given)
-    config = CollectEpisodes(**given, twins=twins, actors=actors)
+    config = CollectEpisodes(**given, twins=tuple(twins), actors=actors)
     with progress_bar(f"{config.id}, {config.policy}", config.episodes, show=True) as advance:
         folder = collect_episodes(config, advance)
     made: dict[str, Any] = {"path": folder, "episodes": config.episodes, "layouts": {}}
     made["twins"] = _tell_refusals(folder, config.episodes)
     for layout in layouts:
-        made["layouts"][layout] = _converted(folder, layout)
+        if layout == "minari":
+            held = data.TwinFolder(folder)
+            name = f"interverse/{held.facts[0].id.replace('/', '-')}/{folder.name}-v0"
+            with warnings.catch_warnings(category=UserWarning, action="ignore"):  # no author
+                made["layouts"][layout] = data.to_minari(held, name).spec.dataset_id
+        else:
+            made["layouts"][layout] = getattr(data, f"export_{layout}")(folder)
         _say(f"{layout}: {made['layouts'][layout]}")
     return made
-
-
-def _twins(words: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
-    """Returns an intervention a word; a variable may have several, with a value each."""
-    twins: list[dict[str, Any]] = []
-    for word in words:
-        twin = dict([parse_pair(word)])
-        if twin in twins:  # the draws of a space are the episode's, so they are alike, too
-            raise InvalidValueError(explain(f"the twin {word} is given twice", fix="Give it once"))
-        twins.append(twin)
-    return tuple(twins)
 
 
 def _tell_refusals(folder: Path, episodes: int) -> list[dict[str, Any]]:
@@ -216,18 +217,6 @@ def _tell_refusals(folder: Path, episodes: int) -> list[dict[str, Any]]:
         gone = {"refused": sum(refused.values()), "skipped": sum(skipped.values())}
         made.append({"do": do, **gone, "unchanged": same})
     return made
-
-
-def _converted(folder: Path, layout: str) -> object:
-    """Writes collected episodes in another layout; returns where they are."""
-    from interverse import data
-
-    if layout == "minari":
-        held = data.TwinFolder(folder)
-        name = held.facts[0].id.replace("/", "-")
-        with warnings.catch_warnings(category=UserWarning, action="ignore"):  # no author is given
-            return data.to_minari(held, f"interverse/{name}/{folder.name}-v0").spec.dataset_id
-    return getattr(data, f"export_{layout}")(folder)
 
 
 def _pairs(given: dict[str, Any]) -> dict[str, Any]:

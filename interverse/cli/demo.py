@@ -167,33 +167,32 @@ def _do_section(config: Demo) -> dict[str, Any]:
     shown = [change for change in CHANGES if importlib.util.find_spec(change.needs)]
     figure, axes = plt.subplots(2, len(shown), figsize=(2.4 * len(shown), 5.6), squeeze=False)
     for column, change in enumerate(shown):
-        before, after, changed = _frames(change, config.seed)
-        for row, frame in enumerate((before, after)):
+        env = make(change.world, render_mode="rgb_array", **change.options)
+        try:
+            env.reset(seed=config.seed if change.seed is None else change.seed)
+            if change.start:
+                env.do(change.start, check=False)
+            frames = [env.render()]
+            changed = sorted(env.do(change.do, check=False).changed)
+            frames.append(env.render())
+        finally:
+            env.close()
+        for row, frame in enumerate(frames):
             axes[row, column].imshow(_square(frame), interpolation="nearest")
             axes[row, column].set_axis_off()
+        more = [f"and {len(changed) - _MOST_SHOWN} more"] if len(changed) > _MOST_SHOWN else []
+        told = "\n".join(["changed:", *changed[:_MOST_SHOWN], *more])
         axes[0, column].set_title(change.world, fontsize=11)
-        axes[1, column].set_title(f"changed:\n{_wrapped(changed)}", fontsize=9, color=palette.DO)
+        axes[1, column].set_title(told, fontsize=9, color=palette.DO)
     absent = [change.world for change in CHANGES if change not in shown]
     left = f" Left out: {', '.join(absent)}; {install_line('control')} adds it." if absent else ""
+    values = ", ".join(f'"{name}": {value}' for name, value in shown[0].do.items())
     return {
         "text": f"Above: the world as it is. Below: after one <code>env.do({{...}})</code>.{left}",
         "captions": [f"{c.world}: {c.caption}" for c in shown],
         "image": _save(figure, config.out / "do.png"),
-        "code": _code(shown[0]),
+        "code": f'env = iv.make("{shown[0].world}")\nenv.reset(seed=0)\nenv.do({{{values}}})',
     }
-
-
-def _frames(change: DemoChange, seed: int) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
-    env = make(change.world, render_mode="rgb_array", **change.options)
-    try:
-        env.reset(seed=seed if change.seed is None else change.seed)
-        if change.start:
-            env.do(change.start, check=False)
-        before = env.render()
-        outcome = env.do(change.do, check=False)
-        return before, env.render(), sorted(outcome.changed)
-    finally:
-        env.close()
 
 
 def _imagine_section(config: Demo) -> dict[str, Any]:
@@ -203,11 +202,24 @@ def _imagine_section(config: Demo) -> dict[str, Any]:
         "lighter: box/mass 0.3": counterfactual(fact, {"box/mass": 0.3}),
         "slippery from step 40": counterfactual(fact, {"box/friction": 0.2}, at=40),
     }
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+    for (label, episode), colour in zip(
+        twins.items(), (palette.FACT, palette.TWIN, palette.DO), strict=True
+    ):
+        place = episode.values["box/position"]
+        left.plot(place[:, 0], place[:, 1], color=colour, label=label, lw=2)
+        right.plot(np.linalg.norm(episode.values["box/velocity"], axis=1), color=colour, lw=2)
+    left.set(xlabel="x (m)", ylabel="y (m)", title="path of the box", ylim=(-1.1, 0.7))
+    left.set_aspect("equal")
+    right.set(xlabel="step", ylabel="speed (m/s)", title="speed")
+    left.legend(frameon=False, fontsize=9, loc="lower left")
+    for ax in (left, right):
+        ax.spines[["top", "right"]].set_visible(False)
     return {
         "text": "One episode and what it would have been. With an empty <code>do</code> the twin "
         "is the fact, bit for bit.",
         "captions": [],
-        "image": _save(_paths(twins), config.out / "imagine.png"),
+        "image": _save(figure, config.out / "imagine.png"),
         "code": "fact = iv.rollout(env, policy, seed=0)\n"
         'twin = iv.counterfactual(fact, {"box/friction": 0.2}, at=40)',
     }
@@ -225,23 +237,6 @@ def circling() -> Callable[[NDArray[Any]], NDArray[np.float32]]:
         return np.broadcast_to(push, (len(observations), 2))
 
     return act
-
-
-def _paths(twins: dict[str, Episode]) -> Any:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    for (label, episode), colour in zip(
-        twins.items(), (palette.FACT, palette.TWIN, palette.DO), strict=True
-    ):
-        place = episode.values["box/position"]
-        left.plot(place[:, 0], place[:, 1], color=colour, label=label, lw=2)
-        right.plot(np.linalg.norm(episode.values["box/velocity"], axis=1), color=colour, lw=2)
-    left.set(xlabel="x (m)", ylabel="y (m)", title="path of the box", ylim=(-1.1, 0.7))
-    left.set_aspect("equal")
-    right.set(xlabel="step", ylabel="speed (m/s)", title="speed")
-    left.legend(frameon=False, fontsize=9, loc="lower left")
-    for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
-    return figure
 
 
 def _policy_section(config: Demo) -> dict[str, Any]:
@@ -328,22 +323,6 @@ def _looks_section(config: Demo) -> dict[str, Any]:
         {"seed": config.seed, "max_steps": _WALK_DECISIONS},
     )
     played |= {look: rollout(_WALK_TASK, walker, do=do, **brief) for look, do in _WALKS.items()}
-    return {
-        "text": "SAC+AUG learned to balance a pole from pictures in one look. Here it balances the "
-        "same pole from the same start, and one thing looks different: the small pictures are what "
-        "it sees. SVEA, in the fifth row, saw changed pictures in training (by one random filter a "
-        "batch, unlike the published one). A whole episode earns at most 1,000. Below, SAC+AUG "
-        f"makes the first {_WALK_DECISIONS} decisions of a walk, which earn at most "
-        f"{2 * _WALK_DECISIONS}. <code>interverse explain</code> tells what each factor costs over "
-        "many episodes.",
-        "captions": [],
-        "image": _save(_seen(played), config.out / "looks.png"),
-        "code": code,
-    }
-
-
-def _seen(played: Mapping[str, Episode]) -> Any:
-    """Returns a figure with a row of pictures for every look."""
     columns = 8
     figure, axes = plt.subplots(len(played), columns, figsize=(11, 1.5 * len(played)))
     for row, (look, episode) in zip(axes, played.items(), strict=True):
@@ -353,7 +332,18 @@ def _seen(played: Mapping[str, Episode]) -> Any:
             axis.set_title(f"decision {step}", fontsize=8, color=palette.SOFT)
         told = f"{look}\nreturn {episode.rewards.sum():.0f}"
         row[0].text(-0.12, 0.5, told, transform=row[0].transAxes, ha="right", va="center")
-    return figure
+    return {
+        "text": "SAC+AUG learned to balance a pole from pictures in one look. Here it balances the "
+        "same pole from the same start, and one thing looks different: the small pictures are what "
+        "it sees. SVEA, in the fifth row, saw changed pictures in training (by one random filter a "
+        "batch, unlike the published one). A whole episode earns at most 1,000. Below, SAC+AUG "
+        f"makes the first {_WALK_DECISIONS} decisions of a walk, which earn at most "
+        f"{2 * _WALK_DECISIONS}. <code>interverse explain</code> tells what each factor costs over "
+        "many episodes.",
+        "captions": [],
+        "image": _save(figure, config.out / "looks.png"),
+        "code": code,
+    }
 
 
 def _model_section(config: Demo) -> dict[str, Any]:
@@ -426,14 +416,3 @@ def _save(figure: Any, path: Path) -> str:
     figure.savefig(path, dpi=130)
     plt.close(figure)
     return path.name
-
-
-def _wrapped(names: list[str]) -> str:
-    shown = names[:_MOST_SHOWN]
-    more = [f"and {len(names) - len(shown)} more"] if len(names) > len(shown) else []
-    return "\n".join(shown + more)
-
-
-def _code(change: DemoChange) -> str:
-    values = ", ".join(f'"{name}": {value}' for name, value in change.do.items())
-    return f'env = iv.make("{change.world}")\nenv.reset(seed=0)\nenv.do({{{values}}})'

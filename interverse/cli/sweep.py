@@ -269,9 +269,9 @@ def sweep_command(config: SweepCommand) -> None:
         table.add_row(f"{len(rows)} cells", f"{left} to do", "", "", "")
         Console().print(table)
         return
-    given = {"workers": config.workers, "cluster": config.cluster, "progress": True}
+    workers, cluster = config.workers, config.cluster
     with redirect_stdout(sys.stderr):  # a world of one's own may print
-        outcome = sweep(config.file, config.out, **given)
+        outcome = sweep(config.file, config.out, workers=workers, cluster=cluster, progress=True)
     made, failed = bool(len(outcome.results)), outcome.failed
     if config.json:
         cells = []
@@ -281,19 +281,19 @@ def sweep_command(config: SweepCommand) -> None:
             error = failed.get(cell.name)
             end = {"results": run / SCORES} if error is None else {"error": error}
             cells.append({**told, "run": run, **end})
-        page, table = config.out / "report" / "index.html", config.out / RESULT_FILE
+        page, scores = config.out / "report" / "index.html", config.out / RESULT_FILE
         print_json(
-            {"cells": cells, "results": table if made else None, "report": page if made else None}
+            {"cells": cells, "results": scores if made else None, "report": page if made else None}
         )
     elif made:
         console = Console()
         console.print(outcome.results.table())
         console.print(f"Report in {config.out / 'report'}", soft_wrap=True)
     if failed:
-        told = "; ".join(f"{name}: {error}" for name, error in sorted(failed.items()))
+        errors = "; ".join(f"{name}: {error}" for name, error in sorted(failed.items()))
         raise FailedCellsError(
             explain(
-                f"{len(failed)} cells failed ({told[:800]})",
+                f"{len(failed)} cells failed ({errors[:800]})",
                 fix="The others are finished; start the same command again for these",
             )
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -87,33 +87,61 @@ def verify(
         results = Results.from_parquet(root / RESULT_FILE)
     except FileFormatError as error:
         return Verdict(files=count, episodes=0, notes=(), problems=(*problems, str(error)))
-    with trusting(trust):
-        # Raises if the results name code, for their world or a protocol's, that is not trusted.
-        told = results.provenance
+    told, table = results.provenance, results.data.to_pylist()
+    with trusting(trust):  # code that the results name, for their world or a protocol's
         options = [told.get("options", {})]
         options += [said.get("options", {}) for said in told.get("protocols", {}).values()]
         for task in (told.get("task"), *results.tasks):
             for given in options:
                 check_trusted(root, task, given)
-    problems += _check_units(root, results)
-    problems += _check_rows(results)
-    actor = _policy(root, results, policy)
-    rows = _sample(results, episodes, seed)
-    for unit, wanted in _units(results, rows):
+    problems += _check_rows(root, told, {_address(row): row for row in table})
+    actor, rows = _policy(root, results, policy), table
+    if episodes is not None and episodes < len(table):
+        check_whole(episodes, "episodes", 10**9)
+        chosen = generator(seed=seed, name="verify").choice(len(table), episodes, replace=False)
+        rows = [table[i] for i in sorted(chosen.tolist())]
+    blocks: dict[tuple[str, int, int], list[dict[str, Any]]] = {}  # each is played as one unit
+    for row in rows:
+        if row["protocol"] in told["protocols"]:  # else `_check_rows` has told
+            key = (row["protocol"], row["seed"], row["episode"] // ROWS)
+            blocks.setdefault(key, []).append(row)
+    # Functions of a user's own cannot be run again.
+    measured = told.get("metrics", {}).items()
+    metrics = select_metrics([name for name, known in measured if known[0] == f"row {name}"])
+    for (protocol, number_of_seed, number), wanted in blocks.items():
+        # The contacts that a row was played with, whatever would be the best here.
+        contact = re.search(r"(?:^|, )contact=(\w+)", wanted[0].get("settings") or "")
+        unit = Unit(
+            task=wanted[0]["task"],
+            options={**told["options"], **({"contact": contact[1]} if contact else {})},
+            protocol=record.protocol_from(protocol, told["protocols"][protocol]),
+            seed=number_of_seed,
+            number=number,
+            episodes=len(wanted),
+            metrics=metrics,
+        )
         numbers = np.array([row["episode"] for row in wanted], dtype=np.int64)
         for held, now in zip(wanted, play(unit, actor, numbers), strict=True):
             problems += _compare(held, now)
-    return Verdict(
-        files=count, episodes=len(rows), notes=_notes(root, results), problems=tuple(problems)
-    )
+    # What a reader should know besides: other code than the one that scored.
+    file, task = root / RUN_FILE, told.get("task")
+    code = read_json_object(file).get("code", {}) if file.exists() else {}
+    own = own_code(task, told.get("options", {})) if isinstance(task, str) else {}
+    here = {**code_identity(), **own}
+    codes = code if isinstance(code, list) else [code]
+    other = sorted({name for code in codes for name in different(code, here)})
+    refused = int(results.refused.sum())
+    notes = [f"played with other code than the results: {', '.join(other)}"] * bool(other)
+    notes += [f"{refused} episodes are refused, without a score"] * bool(refused)
+    return Verdict(files=count, episodes=len(rows), notes=tuple(notes), problems=tuple(problems))
 
 
 def _check_files(root: Path) -> tuple[list[str], int]:
+    """Returns which files are not those of the index, and how many stand in it."""
     index = read_index(root)
     if not index:
-        return [
-            f"{root} has no index of hashes: the evaluation did not end, or was tampered with"
-        ], 0
+        told = "has no index of hashes: the evaluation did not end, or was tampered with"
+        return [f"{root} {told}"], 0
     problems = []
     for name, known in index.items():
         path = root / name
@@ -124,9 +152,10 @@ def _check_files(root: Path) -> tuple[list[str], int]:
     return problems, len(index)
 
 
-def _check_units(root: Path, results: Results) -> list[str]:
-    """Returns where the table differs from the units that it was made of."""
-    held = {_address(row): row for row in results.data.to_pylist()}
+def _check_rows(
+    root: Path, told: Mapping[str, Any], held: Mapping[tuple[Any, ...], Mapping[str, Any]]
+) -> list[str]:
+    """Returns where the table differs from its units, or has not every episode of its record."""
     problems = []
     for file in sorted((root / "units").glob("*.parquet")):
         try:
@@ -137,12 +166,6 @@ def _check_units(root: Path, results: Results) -> list[str]:
         for row in rows:
             if _address(row) in held:  # a folder may hold more protocols than its last table
                 problems += _compare(held[_address(row)], row)
-    return problems
-
-
-def _check_rows(results: Results) -> list[str]:
-    """Returns where the table has other rows than its record tells of: every episode."""
-    told = results.provenance
     wanted = {
         (protocol, seed, episode)
         for protocol in told.get("protocols", {})
@@ -155,13 +178,17 @@ def _check_rows(results: Results) -> list[str]:
             for address in wanted
             if address[2] % ROWS < told["units"].get(unit_name(*address[:2], address[2] // ROWS), 0)
         }
-    held = {_address(row) for row in results.data.to_pylist()}
-    problems = [f"{_where(row)} is missing" for row in sorted(wanted - held)]
-    return problems + [f"{_where(row)} is not of this evaluation" for row in sorted(held - wanted)]
+    problems += [f"{_where(row)} is missing" for row in sorted(wanted - held.keys())]
+    others = sorted(held.keys() - wanted)
+    return problems + [f"{_where(row)} is not of this evaluation" for row in others]
 
 
 def _where(address: tuple[Any, ...]) -> str:
     return ", ".join(f"{key} {part}" for key, part in zip(_ADDRESS, address, strict=True))
+
+
+def _address(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _ADDRESS)
 
 
 def policy_of_run(root: Path) -> Path | None:
@@ -189,53 +216,6 @@ def _policy(root: Path, results: Results, given: PolicyLike | None) -> PolicyLik
     return policy
 
 
-def _sample(results: Results, episodes: int | None, seed: int) -> list[dict[str, Any]]:
-    rows = results.data.to_pylist()
-    if episodes is None or episodes >= len(rows):
-        return rows
-    check_whole(episodes, "episodes", 10**9)
-    chosen = generator(seed=seed, name="verify").choice(len(rows), episodes, replace=False)
-    return [rows[i] for i in sorted(chosen.tolist())]
-
-
-def _units(
-    results: Results, rows: list[dict[str, Any]]
-) -> Iterator[tuple[Unit, list[dict[str, Any]]]]:
-    """Yields the units that play some rows, each with its rows of one block of fifty."""
-    told = results.provenance
-    blocks: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
-    for row in rows:
-        if row["protocol"] not in told["protocols"]:
-            continue  # `_check_rows` tells
-        blocks.setdefault((row["protocol"], row["seed"], row["episode"] // ROWS), []).append(row)
-    for (protocol, seed, number), wanted in blocks.items():
-        unit = Unit(
-            task=wanted[0]["task"],
-            options={**told["options"], **_contact(wanted[0])},
-            protocol=record.protocol_from(protocol, told["protocols"][protocol]),
-            seed=seed,
-            number=number,
-            episodes=len(wanted),
-            metrics=_metrics(told.get("metrics", {})),
-        )
-        yield unit, wanted
-
-
-def _contact(row: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the contacts that a row was played with, whatever would be the best here."""
-    found = re.search(r"(?:^|, )contact=(\w+)", row.get("settings") or "")
-    return {"contact": found[1]} if found else {}
-
-
-def _metrics(told: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the registered metrics of a record; functions of a user's own cannot be run again."""
-    return select_metrics([n for n, known in told.items() if known[0] == f"row {n}"])
-
-
-def _address(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _ADDRESS)
-
-
 def _compare(held: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Returns the columns in which two rows of one episode differ in any bit."""
     skipped = ("experiment", "step")
@@ -248,16 +228,3 @@ def _compare(held: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         if one != other and not (one is None and other != other):  # NaN is kept as null
             found.append(f"{name} of {_where(_address(held))} is {one}, its episode gives {other}")
     return found
-
-
-def _notes(root: Path, results: Results) -> tuple[str, ...]:
-    """Returns what a reader should know besides: other code than the one that scored."""
-    file, task = root / RUN_FILE, results.provenance.get("task")
-    code = read_json_object(file).get("code", {}) if file.exists() else {}
-    codes = code if isinstance(code, list) else [code]
-    own = own_code(task, results.provenance.get("options", {})) if isinstance(task, str) else {}
-    here = {**code_identity(), **own}
-    other = sorted({name for code in codes for name in different(code, here)})
-    refused = int(results.refused.sum())
-    notes = [f"played with other code than the results: {', '.join(other)}"] if other else []
-    return (*notes, *([f"{refused} episodes are refused, without a score"] if refused else []))

@@ -31,7 +31,7 @@ from interverse.results.schema import SCORES, checked, is_score, read_table, wri
 from interverse.results.text import split_step
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
 
 @final

@@ -6,6 +6,7 @@ trainings its intervals are over their seeds, else over episodes; `estimates` ha
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -187,7 +188,7 @@ def _of_seeds(seeds: list[NDArray[np.float64]], ends: tuple[float, float] | None
         cells.append(over_seeds(np.array([statistic(matrix) for matrix in known]), ends))
     if ends is None:
         return [*cells, Estimate(np.nan)]
-    gaps = np.array([_pooled_gap(_scaled(matrix, ends)) for matrix in known])
+    gaps = np.array([_pooled_gap(matrix, ends) for matrix in known])
     return [*cells, over_seeds(gaps, (0.0, 1.0))]
 
 
@@ -197,25 +198,21 @@ def _of_episodes(
     """Returns mean, median, IQM and gap with intervals over the episodes of each protocol."""
     matrix, apart = score_matrix(part, metric), independent(part, metric)
     rngs = {name: interval_rng(f"{address}|{name}") for name in (*_AGGREGATES, _GAP)}
-    mean = (
-        wilson(matrix, int(apart.sum()))
-        if are_successes(metric, matrix)
-        else mean_of_episodes(matrix, apart, rngs[_MEAN])
-    )
-    cells = [over_episodes(matrix, apart, _ROBUST[name], rngs[name]) for name in _ROBUST]
+    if are_successes(metric, matrix):
+        cells = [wilson(matrix, int(apart.sum()))]
+    else:
+        cells = [mean_of_episodes(matrix, apart, rngs[_MEAN])]
+    cells += [over_episodes(matrix, apart, _ROBUST[name], rngs[name]) for name in _ROBUST]
     if ends is None:
-        return [mean, *cells, Estimate(np.nan)]
-    gap = over_episodes(_scaled(matrix, ends), apart, _pooled_gap, rngs[_GAP])
-    return [mean, *cells, gap]
+        return [*cells, Estimate(np.nan)]
+    gap = functools.partial(_pooled_gap, ends=ends)
+    return [*cells, over_episodes(matrix, apart, gap, rngs[_GAP])]
 
 
-def _scaled(matrix: NDArray[np.float64], ends: tuple[float, float]) -> NDArray[np.float64]:
+def _pooled_gap(matrix: NDArray[np.float64], ends: tuple[float, float]) -> NDArray[np.float64]:
+    """Returns which share of the range of scores is missing to its top."""
     low, high = ends
-    return (matrix - low) / (high - low)
-
-
-def _pooled_gap(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1.0 - pooled_mean(np.minimum(matrix, 1.0))
+    return 1.0 - pooled_mean(np.minimum((matrix - low) / (high - low), 1.0))
 
 
 _ROBUST = {"median": statistics.median, "IQM": statistics.iqm}
@@ -279,7 +276,10 @@ def generalisation_errors(
     elsewhere: dict[str, None] = {}
     over = units(results.final(), unit)
     for experiment, task, part in _parts(results):
-        place = _training_place(part, experiment, task)
+        # The options that say where a policy was trained, where no test has them.
+        runs = part.provenance.get("runs") or ()
+        mine = (r for r in runs if (r.get("experiment"), r.get("task")) == (experiment, task))
+        place = next((r["training_place"] for r in mine if "training_place" in r), {})
         known = [p for p in ((base,) if base else _bases(place)) if p in part.protocols]
         learned = part.select(protocol=known[0]).scores(metric) if known else np.zeros(0)
         if not _mean(learned) > 0:
@@ -327,13 +327,6 @@ def _means_of_seeds(
     )
     known = ~np.isnan(learned + kept)
     return learned[known], kept[known]
-
-
-def _training_place(results: Results, experiment: str, task: str) -> Mapping[str, Any]:
-    """Returns the options that say where a policy was trained, where no test has them."""
-    runs = results.provenance.get("runs") or ()
-    mine = (r for r in runs if (r.get("experiment"), r.get("task")) == (experiment, task))
-    return next((r["training_place"] for r in mine if "training_place" in r), {})
 
 
 def _bases(place: Mapping[str, Any]) -> tuple[str, ...]:

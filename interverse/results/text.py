@@ -65,6 +65,11 @@ class Estimate:
         ends = (interval.estimate.item(), interval.low.item(), interval.high.item())
         return cls(*ends, statistic=statistic)
 
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """The number and both ends."""
+        return self.value, self.low, self.high
+
     def among(self, known: int, scored: int) -> Estimate:
         """Returns the same, of so many of the scored episodes: the others have no such score."""
         told = f"{self.statistic} ({known} of {scored})".strip()
@@ -126,14 +131,8 @@ class TextTable:
             if name in names and self.rows and len({row[i] for row in self.rows}) == 1
         ]
         kept = [i for i in range(len(self.header)) if i not in alike]
-        return replace(
-            self,
-            header=tuple(self.header[i] for i in kept),
-            rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
-            title=", ".join(
-                [self.title] * bool(self.title) + [str(self.rows[0][i]) for i in alike]
-            ),
-        )
+        title = [self.title] * bool(self.title) + [str(self.rows[0][i]) for i in alike]
+        return self._columns(kept, title=", ".join(title), caption=self.caption)
 
     def within(self, width: int) -> list[TextTable]:
         """Returns the table in parts that are no wider than a console.
@@ -157,25 +156,25 @@ class TextTable:
                 parts.append([])
             parts[-1].append(i)
         return [
-            table._columns([*keys, *part], first=n == 0, last=n == len(parts) - 1)
+            table._columns(
+                [*keys, *part],
+                title=self.title if not n else "",
+                caption=self.caption if n == len(parts) - 1 else "",
+            )
             for n, part in enumerate(parts)
         ]
 
-    def _columns(self, kept: list[int], *, first: bool, last: bool) -> TextTable:
-        return replace(
-            self,
-            header=tuple(self.header[i] for i in kept),
-            rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
-            title=self.title if first else "",
-            caption=self.caption if last else "",
-        )
+    def _columns(self, kept: Sequence[int], *, title: str, caption: str) -> TextTable:
+        header = tuple(self.header[i] for i in kept)
+        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
+        return replace(self, header=header, rows=rows, title=title, caption=caption)
 
     def texts(self) -> list[list[str]]:
         """Returns the cells as a reader sees them, with equal decimals down a column."""
-        digits = [
-            decimals(*(n for row in self.rows for n in _floats(row[i])))
-            for i in range(len(self.header))
+        columns = [
+            [n for row in self.rows for n in _numbers(row[i])] for i in range(len(self.header))
         ]
+        digits = [decimals(*(n for n in column if isinstance(n, float))) for column in columns]
         return [[_shown(cell, d) for cell, d in zip(row, digits, strict=True)] for row in self.rows]
 
     def is_number(self, column: int) -> bool:
@@ -272,33 +271,32 @@ def _escaped(text: str) -> str:
 
 
 def _csv(table: TextTable) -> str:
-    wide = [i for i in range(len(table.header)) if _holds_estimates(table, i)]
+    """Returns every number in full; an estimate's ends and statistic have columns of their own."""
+    columns = [[row[i] for row in table.rows] for i in range(len(table.header))]
+    wide = [any(isinstance(cell, Estimate) for cell in column) for column in columns]
+    told = [any(getattr(cell, "statistic", "") for cell in column) for column in columns]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    told = [i for i in wide if any(_statistic(row[i]) for row in table.rows)]
-    names = [
-        [n, *[f"{n}_low", f"{n}_high"] * (i in wide), *[f"{n}_statistic"] * (i in told)]
-        for i, n in enumerate(table.header)
-    ]
-    writer.writerow(name for group in names for name in group)
+    names: list[str] = []
+    for name, is_wide, is_told in zip(table.header, wide, told, strict=True):
+        names += [
+            name,
+            *[f"{name}_low", f"{name}_high"] * is_wide,
+            *[f"{name}_statistic"] * is_told,
+        ]
+    writer.writerow(names)
     for row in table.rows:
-        cells = [[*_numbers(cell), *[_statistic(cell)] * (i in told)] for i, cell in enumerate(row)]
-        writer.writerow(number for group in cells for number in group)
+        cells: list[Any] = []
+        for cell, is_told in zip(row, told, strict=True):
+            full = _numbers(cell)
+            cells += ["" if isinstance(n, float) and math.isnan(n) else n for n in full]
+            cells += [getattr(cell, "statistic", "")] * is_told
+        writer.writerow(cells)
     return file.getvalue().rstrip("\n")
 
 
-def _statistic(cell: Cell) -> str:
-    return cell.statistic if isinstance(cell, Estimate) else ""
-
-
-def _holds_estimates(table: TextTable, column: int) -> bool:
-    return any(isinstance(row[column], Estimate) for row in table.rows)
-
-
-def _floats(cell: Cell) -> list[float]:
-    if isinstance(cell, Estimate):
-        return [cell.value, cell.low, cell.high]
-    return [cell] if isinstance(cell, float) else []
+def _numbers(cell: Cell) -> Sequence[str | int | float]:
+    return cell.numbers if isinstance(cell, Estimate) else [cell]
 
 
 def _shown(cell: Cell, digits: int) -> str:
@@ -307,11 +305,6 @@ def _shown(cell: Cell, digits: int) -> str:
     if isinstance(cell, float):
         return MISSING if math.isnan(cell) else f"{cell:z.{digits}f}"
     return str(cell)
-
-
-def _numbers(cell: Cell) -> list[str | int | float]:
-    parts = [cell.value, cell.low, cell.high] if isinstance(cell, Estimate) else [cell]
-    return ["" if isinstance(p, float) and math.isnan(p) else p for p in parts]
 
 
 _RENDERERS: Mapping[str, Callable[[TextTable], str]] = {

@@ -92,7 +92,7 @@ def _second_version(
     low, high = (printed_numbers(card["action_space"][side]) for side in ("low", "high"))
     layers = [(found[f"{name}/w"], found[f"{name}/b"]) for name in names]
     check_bounds(low.tolist(), high.tolist())
-    tensors = {}
+    tensors: dict[str, Any] = {}
     for i, (weight, bias) in enumerate(layers):
         if weight.dtype.kind != "f" or bias.dtype.kind != "f":
             raise ValueError(f"a layer of {weight.dtype} and {bias.dtype}")

@@ -140,7 +140,7 @@ class SavedPolicy(ABC):
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
 
-        def make(told: dict[str, Any], held: dict[str, Any]) -> Self:
+        def make(told: dict[str, Any], held: dict[str, Any]) -> Any:
             # Small files have weights in half precision, or as bytes with scales.
             scales = {n.removesuffix(_SCALE): v for n, v in held.items() if n.endswith(_SCALE)}
             rest = {name: v.float() for name, v in held.items() if not name.endswith(_SCALE)}

@@ -469,7 +469,7 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
     if task is not None and task in WORLDS:
         usual = _parsed(task, {})
         defaults = {name: getattr(usual, name) for name in INTERFACE if hasattr(usual, name)}
-    if place:  # it counts where it is not the world's own
+    if place and task is not None:  # it counts where it is not the world's own
         own = _parsed(task, {name: value for name, value in known.items() if name not in place})
         there = _parsed(task, known)
         place = {n: value for n, value in place.items() if getattr(own, n) != getattr(there, n)}

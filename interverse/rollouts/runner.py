@@ -53,7 +53,15 @@ def rollout(
     if max_steps is not None:
         check_whole(max_steps, "max_steps", 10**9, least=0)
     if seed is None and isinstance(policy, str) and policy == "random" and not episode:
-        _tell_repeated(env, {"do": do, "max_steps": max_steps})
+        # Warns where random actions would be those of the last call again.
+        given = {"do": do, "max_steps": max_steps}
+        known = _LAST[0]() if _LAST and isinstance(_LAST[0], ref) else _LAST[0] if _LAST else None
+        if known is not None and known is env and _LAST[1] == given:
+            warnings.warn(
+                "this is the last episode again, random actions and all: pass seed= or episode=",
+                stacklevel=3,
+            )
+        _LAST[:] = [env if isinstance(env, str) else ref(env), given]
     seed = 0 if seed is None else seed
     owned = isinstance(env, str)
     if isinstance(env, str):
@@ -94,17 +102,6 @@ def rollout(
 
 
 _LAST: list[Any] = []  # what the last rollout was of that named no seed
-
-
-def _tell_repeated(env: object, given: Mapping[str, Any]) -> None:
-    """Warns where random actions would be those of the last call again."""
-    known = _LAST[0]() if _LAST and isinstance(_LAST[0], ref) else _LAST[0] if _LAST else None
-    if known is not None and known is env and _LAST[1] == given:
-        warnings.warn(
-            "this is the last episode again, random actions and all: pass seed= or episode=",
-            stacklevel=4,
-        )
-    _LAST[:] = [env if isinstance(env, str) else ref(env), given]
 
 
 def world_env(env: gym.Env[Any, Any]) -> WorldEnv:

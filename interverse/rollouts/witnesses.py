@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,7 +205,7 @@ class _Rows:
                 if far[i] > LEAST and not bench.world.same_values(name, whole[i + 1], whole[0]):
                     clearly[i].add(name)
         for i in np.flatnonzero(self.live).tolist():
-            change, acted = self.changes[i], frozenset[str]()
+            change, acted = self.changes[i], cast("frozenset[str] | None", frozenset())
             if change.action is not None and step == 1:  # what it set, if the fact's sets the same
                 ours, facts = map(bench.world.set_by_action, (change.action, trial.actions[0]))
                 acted = ours if ours == facts else None
