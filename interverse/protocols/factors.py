@@ -82,7 +82,10 @@ def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[s
                     spaceless[variable] = DOMAIN
                 continue
             chosen = _published(declared) if region is None else region
-            if chosen not in (allowed := _allowed(declared)):
+            spaces = SPACE_NAMES if declared.space_b is not None else SPACE_NAMES[:1]
+            allowed = [*(spaces if declared.space_a is not None else ())]
+            allowed += [DOMAIN] if _has_domain(declared) else []
+            if chosen not in allowed:
                 told = f"factor {name}: region of {variable} is {chosen!r}"
                 raise InvalidValueError(explain(told, allowed=", ".join(allowed) or "none"))
             out[variable] = chosen
@@ -94,13 +97,6 @@ def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[s
             )
         )
     return out
-
-
-def _allowed(variable: Variable) -> list[str]:
-    """Returns the regions that a variable can be drawn from."""
-    spaces = SPACE_NAMES if variable.space_b is not None else SPACE_NAMES[:1]
-    published = spaces if variable.space_a is not None else ()
-    return [*published, *([DOMAIN] if _has_domain(variable) else [])]
 
 
 def _has_domain(variable: Variable) -> bool:
@@ -128,16 +124,13 @@ def _default(variables: Mapping[str, Variable]) -> Factors:
         )
     out: Factors = {}
     for name, variable in drawn.items():
-        factor = name if len(drawn) <= _MOST_ALONE else _group(name, variable, drawn)
+        factor, part = name, _part(name)
+        if len(drawn) > _MOST_ALONE:  # the part of the world, with the kind where it has several
+            kinds = {v.kind for n, v in drawn.items() if _part(n) == part}
+            alone = len(kinds) == 1 or variable.kind == part
+            factor = part if alone else f"{part}:{variable.kind}"
         out.setdefault(factor, {})[name] = _published(variable)
     return out
-
-
-def _group(name: str, variable: Variable, drawn: Mapping[str, Variable]) -> str:
-    """Returns the part of the world a variable belongs to, with its kind where it has several."""
-    part = _part(name)
-    kinds = {v.kind for n, v in drawn.items() if _part(n) == part}
-    return part if len(kinds) == 1 or variable.kind == part else f"{part}:{variable.kind}"
 
 
 def _part(name: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from interverse.core.type_checks import check_types
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
 from interverse.protocols import PROTOCOLS
-from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
+from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.worlds import WORLDS
 from interverse.worlds.world import Index
 
@@ -75,7 +75,9 @@ class Protocol:
                 )
             )
         check_types(Protocol, {item.name: getattr(self, item.name) for item in fields(self)})
-        _check_lists(self.name, {"without": self.without, **self.grid})
+        for name, value in {"without": self.without, **self.grid}.items():
+            if isinstance(value, str):  # its letters would be taken for the items
+                self._refuse(f": {name} is {value!r}", allowed="a list")
         for name in ("variables", "options", "ranges"):  # copies, and they pickle
             object.__setattr__(self, name, dict(getattr(self, name)))
         for name in ("at", "without"):
@@ -88,40 +90,47 @@ class Protocol:
         regions = {**self.variables, **({} if self.everything is None else {"*": self.everything})}
         for pattern, region in regions.items():
             if region not in SPACE_NAMES:
-                raise InvalidValueError(
-                    explain(
-                        f"protocol {self.name}: region of {pattern} is {region!r}",
-                        allowed=", ".join(SPACE_NAMES),
-                    )
-                )
+                allowed = ", ".join(SPACE_NAMES)
+                self._refuse(f": region of {pattern} is {region!r}", allowed=allowed)
         empty = [name for name, values in self.grid.items() if not len(values)]
         if empty or any(step < 0 for step in self.at):
-            raise InvalidValueError(
-                explain(
-                    f"protocol {self.name}: at is {self.at}, grid without values: {empty}",
-                    allowed="steps from 0, and at least one value",
-                )
-            )
+            told = f": at is {self.at}, grid without values: {empty}"
+            self._refuse(told, allowed="steps from 0, and at least one value")
+
+    def _refuse(self, told: str, **words: str) -> NoReturn:
+        raise InvalidValueError(explain(f"protocol {self.name}{told}", **words))
 
     def check(self, driver: Driver) -> None:
         """Raises unless every pattern names variables with that region in this world."""
-        variables = driver.world.variables
-        self._check_grid(driver)
+        variables, graph = driver.world.variables, driver.world.graph
+        listed = matching(variables, self.grid)
+        for name, values in self.grid.items():
+            for value in values if name in variables and not isinstance(values, range) else ():
+                try:
+                    same = np.shape(value) == variables[name].shape
+                except ValueError:  # a list of unequal lists
+                    same = False
+                if not same:
+                    told = f": the grid lists {value!r} for {name}"
+                    self._refuse(told, allowed=f"values of shape {variables[name].shape}")
+        for name in matching(variables, self.variables) if 0 in self.at else ():
+            if same_things := sorted({name, *graph.twins(name)} & {*listed}):
+                self._refuse(
+                    f": the grid lists {same_things[0]} and {name} is drawn over it before the"
+                    " first action",
+                    fix="Name it in grid or in variables, or draw it later (at)",
+                )
         if self.everything is not None:
             self._drawer(driver).check(variables, self.everything)
         length = driver.world.max_steps
         cut = driver.world.options.max_steps is not None  # short episodes are somebody's wish
         if self.draws and (not self.at or (not cut and min(self.at) >= length)):
-            raise InvalidValueError(
-                explain(
-                    f"protocol {self.name} never acts: at is {self.at}",
-                    allowed=f"an action from 0 to {length - 1} in this world",
-                )
+            self._refuse(
+                f" never acts: at is {self.at}",
+                allowed=f"an action from 0 to {length - 1} in this world",
             )
+        drawn = variables if self.everything is not None else matching(variables, self.variables)
         for pattern, parts in self.ranges.items():
-            drawn = (
-                variables if self.everything is not None else matching(variables, self.variables)
-            )
             ranged = set(matching(variables, [pattern])) & set(drawn)
             for name in sorted(ranged):
                 shape = variables[name].shape
@@ -130,48 +139,17 @@ class Protocol:
                 for part, ends in parts.items():
                     known = isinstance(part, Integral) and 0 <= part < count
                     if not known or len(ends) != 2 or not ends[0] <= ends[1]:
-                        told = f"the range of {name} is {{{part!r}: {ends!r}}}"
-                        raise InvalidValueError(
-                            explain(
-                                f"protocol {self.name}: {told}",
-                                allowed=allowed if count else "no ranges of it",
-                            )
-                        )
+                        told = f": the range of {name} is {{{part!r}: {ends!r}}}"
+                        self._refuse(told, allowed=allowed if count else "no ranges of it")
             if not ranged:
-                raise InvalidValueError(
-                    explain(
-                        f"protocol {self.name}: nothing draws {pattern}, which has a range",
-                        fix="Name it in variables too",
-                    )
-                )
+                told = f": nothing draws {pattern}, which has a range"
+                self._refuse(told, fix="Name it in variables too")
         for pattern, region in self.variables.items():
             for name in matching(variables, [pattern]):
                 declared = variables[name]
                 if declared.space_a is None or (region == "B" and declared.space_b is None):
-                    raise InvalidValueError(
-                        explain(
-                            f"protocol {self.name}: {name} has no space {region}",
-                            fix="See `interverse describe` for the published spaces",
-                        )
-                    )
-
-    def _check_grid(self, driver: Driver) -> None:
-        """Raises if what the grid lists is drawn again at once, itself or by another name."""
-        variables, graph = driver.world.variables, driver.world.graph
-        listed = matching(variables, self.grid)
-        for name, values in self.grid.items():
-            if name in variables and not isinstance(values, range):
-                _check_shapes(self.name, variables[name], values)
-        for name in matching(variables, self.variables) if 0 in self.at else ():
-            same = sorted({name, *graph.twins(name)} & {*listed})
-            if same:
-                raise InvalidValueError(
-                    explain(
-                        f"protocol {self.name}: the grid lists {same[0]} and {name} is drawn over"
-                        " it before the first action",
-                        fix="Name it in grid or in variables, or draw it later (at)",
-                    )
-                )
+                    fix = "See `interverse describe` for the published spaces"
+                    self._refuse(f": {name} has no space {region}", fix=fix)
 
     @property
     def draws(self) -> bool:
@@ -242,31 +220,6 @@ class Protocol:
             if not refused:
                 break
         return refused
-
-
-def _check_lists(protocol: str, given: Mapping[str, Any]) -> None:
-    """Raises for a text where a list is meant: its letters would be taken for the items."""
-    for name, value in given.items():
-        if isinstance(value, str):
-            raise InvalidValueError(
-                explain(f"protocol {protocol}: {name} is {value!r}", allowed="a list")
-            )
-
-
-def _check_shapes(protocol: str, variable: Variable, values: Sequence[Any]) -> None:
-    """Raises unless every value of a grid has the variable's shape."""
-    for value in values:
-        try:
-            same = np.shape(value) == variable.shape
-        except ValueError:  # a list of unequal lists
-            same = False
-        if not same:
-            raise InvalidValueError(
-                explain(
-                    f"protocol {protocol}: the grid lists {value!r} for {variable.name}",
-                    allowed=f"values of shape {variable.shape}",
-                )
-            )
 
 
 @final
