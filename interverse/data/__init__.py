@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from interverse.core.registry import lazy_names
 from interverse.data.dataset import Dataset, Transitions, draw_frames, open_dataset
-from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.generate import Collect, collect
 from interverse.data.original import export_original, import_original
 from interverse.data.splits import SPLITS, DatasetSplit, load_dataset, splits
@@ -13,6 +12,7 @@ from interverse.data.store import GridScene, Header, SceneWorld
 from interverse.data.store import GridScene as Scene
 
 if TYPE_CHECKING:
+    from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes
     from interverse.data.exports import export_lance, export_parquet, export_worldmodel, to_minari
 
 __all__ = [
@@ -42,8 +42,9 @@ __all__ = [
     "to_minari",
 ]
 
-# They load pyarrow.
-_LAZY = dict.fromkeys(
+# Episodes load the simulator, exports pyarrow: nobody needs them who only reads.
+_LAZY = dict.fromkeys(("CollectEpisodes", "TwinFolder", "collect_episodes"), "episodes")
+_LAZY |= dict.fromkeys(
     ("export_lance", "export_parquet", "export_worldmodel", "to_minari"), "exports"
 )
 

@@ -42,6 +42,7 @@ from interverse.data.store import (
     write_part,
 )
 from interverse.envs.build import build_world
+from interverse.envs.values import to_numpy
 from interverse.rollouts.executors import gpus_of
 from interverse.worlds.own_code import data_code
 from interverse.worlds.world import World
@@ -202,7 +203,7 @@ def _play(path: Path, unit: range, config: Collect) -> dict[str, int]:
         np.zeros(len(unit), dtype=np.int64),
     )
     world.reset(everyone, noise, {})
-    values = {value_path(name): _numpy(world.read(name)) for name in world.variables}
+    values = {value_path(name): to_numpy(world.read(name)) for name in world.variables}
     first = _look(world)
     moving = [name for name in first if not name.startswith("target")]
     frames = {name: [first[name]] for name in moving}
@@ -210,7 +211,7 @@ def _play(path: Path, unit: range, config: Collect) -> dict[str, int]:
     rewards = np.empty((len(unit), config.steps))
     for t in range(config.steps):
         actions[:, t] = _act(world, noise.at(t + 1), config.contacts)
-        rewards[:, t] = _numpy(world.score().reward)
+        rewards[:, t] = to_numpy(world.score().reward)
         seen = _look(world)
         for name in moving:
             frames[name].append(seen[name])
@@ -233,7 +234,7 @@ def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
     actions = np.empty(len(noise), dtype=np.int64)
     todo, attempt = np.arange(len(noise)), 0
     if isinstance(world, ContactWorld) and contacts:
-        able = _numpy(world.pushes())
+        able = to_numpy(world.pushes())
         counts = able.sum(1)
         wanted = (noise.uniform("policy/contact") < contacts) & (counts > 0)
         places = np.floor(noise.uniform("policy/push") * counts).astype(np.int64)
@@ -251,7 +252,7 @@ def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
         info = world.score().info
         if "invalid_push" not in info:
             break
-        todo = todo[_numpy(info["invalid_push"])[todo]]
+        todo = todo[to_numpy(info["invalid_push"])[todo]]
         attempt += 1
     return actions
 
@@ -259,16 +260,12 @@ def _act(world: World, noise: Noise, contacts: float) -> NDArray[np.int64]:
 def _look(world: World) -> dict[str, NDArray[Any]]:
     """Returns the present frame: the scene where the world tells it, else the pictures."""
     if not isinstance(world, SceneWorld):
-        seen = {name: _numpy(array) for name, array in world.observe().items()}
+        seen = {name: to_numpy(array) for name, array in world.observe().items()}
         out = {"images": seen["image"], "states": seen["state"]}
         return out | ({"target_images": seen["target"]} if "target" in seen else {})
-    out = {"states": _numpy(world.state())}
+    out = {"states": to_numpy(world.state())}
     for key, scene in world.scenes().items():
         group = "scene" if key == "image" else key
         for part, array in zip(GridScene._fields, scene, strict=True):
-            out[f"{group}/{part}"] = _numpy(array).astype(np.uint8)
+            out[f"{group}/{part}"] = to_numpy(array).astype(np.uint8)
     return out
-
-
-def _numpy(array: Any) -> NDArray[Any]:
-    return array if isinstance(array, np.ndarray) else np.asarray(array.cpu())

@@ -24,7 +24,6 @@ from interverse.core.files.json_text import read_json_object
 from interverse.core.type_checks import blames_types
 from interverse.data.collector import HEADER
 from interverse.data.dataset import open_dataset
-from interverse.data.episodes import TwinFolder
 from interverse.data.generate import Collect, collect, header_of
 from interverse.worlds import WORLDS
 from interverse.worlds.world import parse_options
@@ -164,7 +163,11 @@ def load_dataset(
         told = ", ".join(name for name, value in asked.items() if value is not None)
         if told:
             raise InvalidValueError(explain(f"{id} is there already: {told} cannot be chosen"))
-        return open_dataset(path) if kind == "grid" else TwinFolder(path)
+        if kind == "grid":
+            return open_dataset(path)
+        from interverse.data.episodes import TwinFolder  # loads the simulator
+
+        return TwinFolder(path)
     if id.startswith("rooms/") or path.is_dir():
         # They need pillow, which grid worlds do not.
         from interverse.data.pairs.load import load_pairs

@@ -9,8 +9,8 @@ import pytest
 
 import interverse as iv
 from interverse.cli import main
-from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError
-from interverse.data import CollectEpisodes, TwinFolder, collect_episodes, collector
+from interverse.core.errors import InterverseError, InvalidValueError
+from interverse.data import CollectEpisodes, TwinFolder, collect_episodes
 from interverse.data.episodes import _header
 from interverse.rollouts import EpisodeFolder, EpisodeWriter, Refusal
 
@@ -81,57 +81,6 @@ def test_a_twin_wins_over_the_curriculum_of_its_fact(tmp_path):
     )
     folder = TwinFolder(collect_episodes(asked))
     assert folder.twin(0).values["block_0/size"][0].tolist() == size
-
-
-def test_a_restart_plays_only_what_is_missing(tmp_path):
-    collect_episodes(config(tmp_path))
-    files = sorted(tmp_path.glob("*.h5"))
-    whole = [file.stat().st_mtime_ns for file in files]
-    files[0].unlink()
-    told = []
-    collect_episodes(config(tmp_path), told.append)
-    assert told == [1, 2]
-    assert files[1].stat().st_mtime_ns == whole[1]
-    assert len(TwinFolder(tmp_path)) == 3
-
-
-@pytest.mark.parametrize("damage", [lambda data: data[:900], lambda data: data[:-1] + b"x"])
-def test_a_damaged_unit_is_made_again(tmp_path, damage):
-    collect_episodes(config(tmp_path))
-    (first, _) = sorted(tmp_path.glob("*.h5"))
-    whole = first.read_bytes()
-    first.write_bytes(damage(whole))
-    if len(damage(whole)) == 900:
-        with pytest.raises(FileFormatError, match=f"{first.name} is missing or truncated"):
-            TwinFolder(tmp_path)
-    collect_episodes(config(tmp_path))
-    assert first.read_bytes() == whole
-
-
-def test_workers_write_the_same_folder_where_they_are_and_where_they_see_none(
-    tmp_path, monkeypatch
-):
-    def content(folder):
-        return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    for name, workers in (("one", 1), ("two", 2)):
-        collect_episodes(config(tmp_path / name, workers=workers))
-    monkeypatch.setattr(collector, "_sees", lambda work: False)  # as a machine far away
-    collect_episodes(config(tmp_path / "far"))
-    assert content(tmp_path / "one") == content(tmp_path / "two") == content(tmp_path / "far")
-
-
-def test_more_episodes_go_on_with_a_folder_and_fewer_are_another(tmp_path):
-    collect_episodes(config(tmp_path / "grown"))
-    more = replace(config(tmp_path / "grown"), episodes=5)
-    collect_episodes(more)
-    collect_episodes(replace(more, out=tmp_path / "whole"))
-    for path in (tmp_path / "whole").iterdir():
-        assert (tmp_path / "grown" / path.name).read_bytes() == path.read_bytes()
-    with pytest.raises(InvalidValueError, match="differs in episodes"):
-        collect_episodes(config(tmp_path / "grown"))
-    collect_episodes(replace(config(tmp_path / "grown"), overwrite=True))
-    assert len(TwinFolder(tmp_path / "grown")) == 3
 
 
 def test_what_something_else_recorded_is_let_be(tmp_path):

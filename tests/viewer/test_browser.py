@@ -132,6 +132,15 @@ class Visit:
         number = r"parseInt(document.querySelector('#status').innerText.match(/step\s(\d+)/)[1])"
         self.page.wait_for_function(f"{number} >= {least}")
 
+    def imagines(self, before, least, name, *, press="Without my last do"):
+        """Makes a ghost, and waits until it is seen in the scene and in the graph."""
+        if press != "Imagine":
+            self.tab("Imagine")
+        self.press(press)
+        self.tell("The ghost is the world that would have been")
+        self.node(name, differs=1)
+        assert ghostly(self.sees_another(before)) > ghostly(before) + least
+
     def sees_another(self, before):
         """Waits until the scene looks otherwise, and returns it."""
         for _ in range(20):
@@ -195,12 +204,7 @@ def test_chemistry(visit):
     person.node("object_0/color", state="do")
     person.node("object_4/color", state="follows")
     after = person.sees_another(acted)
-    person.tab("Imagine")
-    person.press("Without my last do")
-    person.tell("The ghost is the world that would have been")
-    person.node("object_0/color", differs=1)
-    blended = person.sees_another(after)
-    assert ghostly(blended) > ghostly(after) + 500
+    person.imagines(after, 500, "object_0/color")
 
 
 @pytest.mark.slow
@@ -217,10 +221,7 @@ def test_trifinger(visit, tmp_path):
     person.node("block_0/cartesian_position", state="do")
     person.node("block_0/cylindrical_position", state="changed")
     moved = person.sees_another(before)
-    person.tab("Imagine")
-    person.press("Without my last do")
-    person.tell("The ghost is the world that would have been")
-    assert ghostly(person.sees_another(moved)) > ghostly(moved) + 200
+    person.imagines(moved, 200, "block_0/cartesian_position")
     person.press("Play")
     person.passes_step(20)
     person.press("Pause")
@@ -247,10 +248,7 @@ def test_control(visit):
     person.choose("do", "qpos")
     person.type("1", "0.6")  # higher
     before = person.scene()
-    person.press("Imagine")
-    person.tell("The ghost is the world that would have been")
-    person.node("qpos", differs=1)
-    assert ghostly(person.sees_another(before)) > ghostly(before) + 200
+    person.imagines(before, 200, "qpos", press="Imagine")
 
 
 @pytest.mark.slow
@@ -267,10 +265,7 @@ def test_blocks(visit):
     person.node("block_1/position", state="follows")
     person.node("block_0/shape", state="")
     moved = person.scene()
-    person.tab("Imagine")
-    person.press("Without my last do")
-    person.node("block_0/position", differs=1)
-    assert ghostly(person.sees_another(moved)) > ghostly(moved) + 500
+    person.imagines(moved, 500, "block_0/position")
 
 
 @pytest.mark.slow
@@ -283,10 +278,7 @@ def test_rooms(visit):
     person.node("object/class", state="do")
     person.node("object/state", state="changed")
     turned = person.sees_another(before)
-    person.tab("Imagine")
-    person.press("Without my last do")
-    person.node("object/class", differs=1)
-    assert ghostly(person.sees_another(turned)) > ghostly(turned) + 500
+    person.imagines(turned, 500, "object/class")
     person.press("Clear")
     person.choose("Action", "break")
     person.press("Act")

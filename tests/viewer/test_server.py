@@ -56,13 +56,23 @@ def carry_out(viewer):
         viewer._carry_out(order)
 
 
+def order(viewer, call):
+    viewer._page.desk.order("order", call)
+    carry_out(viewer)
+
+
+def turn(viewer, name, value):
+    page = viewer._page.variables
+    page.set(page.controls[name], value)
+    carry_out(viewer)
+
+
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_page_shows_every_variable_and_follows_the_world(opened, world):
     viewer = opened(world)
     page, env = viewer._page, viewer._session.env
     assert set(page.variables.controls) == set(env.variables)
-    page.desk.order("step", page.episode._step)
-    carry_out(viewer)
+    order(viewer, page.episode._step)
     assert "step&nbsp;1&nbsp;of" in page._status.content
     for name, control in page.variables.controls.items():
         if control.widget.kind == "slider" and not control.widget.read_only:
@@ -97,8 +107,7 @@ def test_a_playing_world_stops_at_the_end(opened):
     assert viewer._session.steps == 3
     assert not page.desk.playing
     assert "episode&nbsp;ended" in page._status.content
-    page.desk.order("play", page.episode._play)
-    carry_out(viewer)
+    order(viewer, page.episode._play)
     assert "episode has ended" in page.desk.message.content
 
 
@@ -113,20 +122,17 @@ def node(page, name):
 def test_a_do_lights_up_what_follows_and_a_refusal_shows(opened):
     viewer = opened("tutorial/slider-v1")
     page = viewer._page
-    page.variables.set(page.variables.controls["box/size"], (0.12, 0.12, 0.12))
-    carry_out(viewer)
+    turn(viewer, "box/size", (0.12, 0.12, 0.12))
     assert node(page, "box/size") == ("do", "0")
     assert node(page, "box/position") == ("changed", "0")
     assert node(page, "box/velocity") == ("follows", "0")
     assert node(page, "goal/position") == ("", "0")
-    page.variables.set(page.variables.controls["gravity"], -3.5)
-    carry_out(viewer)
+    turn(viewer, "gravity", -3.5)
     assert node(page, "gravity") == ("refused", "0")
     assert "check=False" not in page.desk.message.content
     assert "Tick “Beyond A and B”" in page.desk.message.content
     page.variables._beyond.value = True
-    page.variables.set(page.variables.controls["gravity"], -3.5)
-    carry_out(viewer)
+    turn(viewer, "gravity", -3.5)
     assert float(viewer._session.env.values["gravity"]) == -3.5
     assert node(page, "gravity") == ("do", "0")
 
@@ -136,27 +142,22 @@ def test_a_ghost_stands_in_the_scene_and_in_the_curve(opened):
     page, solids = viewer._page, viewer._page.scene._ghost
     for _ in range(3):
         viewer._session.step()
-    page.desk.order("variable", lambda: page.ghosts.offer("box/mass"))
-    carry_out(viewer)
+    order(viewer, lambda: page.ghosts.offer("box/mass"))
     assert page.ghosts.control.read() == 0.5  # as it is now, to be changed
     page.ghosts.control.handles[0].value = 0.9
-    page.desk.order("imagine", page.ghosts.imagine)
-    carry_out(viewer)
+    order(viewer, page.ghosts.imagine)
     assert "Different at step 3: box/mass, box/position" in page.ghosts._verdict.content
     assert "of <b>" not in page.ghosts._verdict.content
     (ghost,) = solids._handles.values()
     assert 0.0 < ghost[1].opacity < 1.0
     assert node(page, "box/position") == ("", "1")
     assert page.causes._curve.content.count('data-kind="ghost"') == 1
-    page.desk.order("step", page.episode._step)
-    carry_out(viewer)
+    order(viewer, page.episode._step)
     assert len(page.ghosts.ghost.trace) == 5
     page.ghosts.back.value, page.ghosts._live = 2, False
-    page.desk.order("look", lambda: "")
-    carry_out(viewer)
+    order(viewer, lambda: "")
     assert "Different at step 2" in page.ghosts._verdict.content
-    page.desk.order("reset", page.episode._reset)
-    carry_out(viewer)
+    order(viewer, page.episode._reset)
     assert page.ghosts.ghost is None
     assert not solids._handles
 
@@ -164,15 +165,13 @@ def test_a_ghost_stands_in_the_scene_and_in_the_curve(opened):
 def test_the_ghost_without_the_last_do_is_the_world_before_it(opened):
     viewer = opened("tutorial/slider-v1")
     page, plain = viewer._page, Session("tutorial/slider-v1")
-    page.desk.order("without", page.ghosts.imagine_without)
-    carry_out(viewer)
+    order(viewer, page.ghosts.imagine_without)
     assert "no intervention was made" in page.desk.message.content
     viewer._session.do({"box/mass": 0.9})
     for _ in range(2):
         viewer._session.step()
         plain.step(viewer._session.history.actions[-1])
-    page.desk.order("without", page.ghosts.imagine_without)
-    carry_out(viewer)
+    order(viewer, page.ghosts.imagine_without)
     last = page.ghosts.ghost.trace[-1]
     assert all(np.array_equal(last[name], value) for name, value in plain.env.values.items())
     plain.close()
@@ -191,13 +190,11 @@ def test_actions_are_chosen_by_name(opened, world, chosen, action):
     page = viewer._page
     for handle, word in zip(page.episode._parts, chosen, strict=True):
         handle.value = word
-    page.desk.order("act", page.episode._act)
-    carry_out(viewer)
+    order(viewer, page.episode._act)
     assert "Acted: " in page.desk.message.content
     assert viewer._session.history.actions[0].tolist() == action
     page.episode._parts[0].value = "nonsense"
-    page.desk.order("act", page.episode._act)
-    carry_out(viewer)
+    order(viewer, page.episode._act)
     assert "no action &#x27;nonsense&#x27;" in page.desk.message.content
 
 
@@ -398,8 +395,7 @@ def test_only_the_whole_url_opens_the_page_and_the_socket(opened):
 @pytest.mark.parametrize("policy", ["/etc/passwd", "", "..", "scripted-by-nobody", "x" * 10_000])
 def test_the_page_may_name_no_file(opened, policy):
     viewer = opened("tutorial/slider-v1")
-    viewer._page.desk.order("policy", lambda: viewer._page.episode.use(policy))
-    carry_out(viewer)
+    order(viewer, lambda: viewer._page.episode.use(policy))
     assert "Refused" in viewer._page.desk.message.content
     assert viewer._session.policy == "random"
 
@@ -408,7 +404,6 @@ def test_no_order_of_a_page_stops_the_server(opened):
     viewer = opened("tutorial/slider-v1")
     page = viewer._page
     draw, offer = page.episode.draw, page.ghosts.offer
-    for order in (lambda: draw("none"), lambda: int("x"), lambda: offer("none")):
-        page.desk.order("bad", order)
-        carry_out(viewer)
+    for bad in (lambda: draw("none"), lambda: int("x"), lambda: offer("none")):
+        order(viewer, bad)
         assert "Refused" in page.desk.message.content

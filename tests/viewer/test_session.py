@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import numpy as np
@@ -20,10 +21,17 @@ SLIDER, PUSHING = "tutorial/slider-v1", "trifinger/pushing-v1"
 
 
 @pytest.fixture
-def session():
-    opened = Session(SLIDER)
-    yield opened
-    opened.close()
+def opened():
+    """Opens sessions and ghosts, and closes them in the end."""
+    with contextlib.ExitStack() as stack:
+        yield lambda kind, *words, **options: stack.enter_context(
+            contextlib.closing(kind(*words, **options))
+        )
+
+
+@pytest.fixture
+def session(opened):
+    return opened(Session, SLIDER)
 
 
 def state(session):
@@ -38,8 +46,8 @@ def test_a_do_is_logged_with_what_followed(session):
     assert session.history.events == (event,)
 
 
-def test_a_dragged_slider_leaves_one_event_and_no_trace_of_the_way(session):
-    still = Session(SLIDER)
+def test_a_dragged_slider_leaves_one_event_and_no_trace_of_the_way(session, opened):
+    still = opened(Session, SLIDER)
     for size in (0.11, 0.15, 0.16, 0.13):
         session.do({"box/size": [size] * 3})
     still.do({"box/size": [0.13] * 3})
@@ -47,7 +55,6 @@ def test_a_dragged_slider_leaves_one_event_and_no_trace_of_the_way(session):
     assert state(session) == state(still)
     session.do({"box/size": [0.1] * 3})  # as it was
     assert session.history.events == ()
-    still.close()
 
 
 def test_dos_on_other_variables_or_later_steps_are_kept_apart(session):
@@ -104,18 +111,17 @@ def test_a_snapshot_outlives_a_reset(session):
     assert (session.seed, session.steps, len(session.history.events)) == (0, 1, 1)
 
 
-def test_an_ended_episode_asks_for_a_reset():
-    session = Session(SLIDER, max_steps=2)
+def test_an_ended_episode_asks_for_a_reset(opened):
+    session = opened(Session, SLIDER, max_steps=2)
     session.step()
     session.step()
     with pytest.raises(InvalidValueError, match="episode has ended"):
         session.step()
     session.reset(0)
     session.step()
-    session.close()
 
 
-def test_policies_by_name_and_path(session):
+def test_policies_by_name_and_path(session, opened):
     with pytest.raises(UnknownNameError, match="scripted"):
         session.use("scripted")
     with pytest.raises(UnknownNameError, match="no/such/folder"):
@@ -123,9 +129,8 @@ def test_policies_by_name_and_path(session):
     assert session.policy == "random"
     with pytest.raises(UnknownNameError, match="unknown policy"):
         Session(SLIDER, policy="nobody")
-    scripted = Session(PUSHING, policy="scripted")
+    scripted = opened(Session, PUSHING, policy="scripted")
     scripted.step()
-    scripted.close()
 
 
 def test_an_exported_policy_acts_and_one_of_another_world_says_so(session, tmp_path):
@@ -148,8 +153,8 @@ def test_an_exported_policy_acts_and_one_of_another_world_says_so(session, tmp_p
     assert session.steps == 1
 
 
-def test_protocols_draw_what_an_evaluation_would_and_then_anew():
-    first, second = Session(PUSHING, seed=3), Session(PUSHING, seed=3)
+def test_protocols_draw_what_an_evaluation_would_and_then_anew(opened):
+    first, second = (opened(Session, PUSHING, seed=3) for _ in range(2))
     assert "P5" in first.protocols
     event = first.draw("P5")
     assert event.source == "P5"
@@ -161,24 +166,20 @@ def test_protocols_draw_what_an_evaluation_would_and_then_anew():
     assert dict(again.values) != dict(event.values)
     first.undo()
     assert state(first) == state(second)
-    for opened in (first, second):
-        opened.close()
 
 
-def test_a_protocol_of_another_world_says_so():
-    session = Session("control/pendulum_swingup-v1")
+def test_a_protocol_of_another_world_says_so(opened):
+    session = opened(Session, "control/pendulum_swingup-v1")
     with pytest.raises(InvalidValueError, match=r"other options.*--option"):
         session.draw("camera")
     with pytest.raises(UnknownNameError, match=r"'cameras'.*'camera'"):
         session.draw("cameras")
     first, second = session.draw("all"), session.draw("all")
     assert first.values["visual_seed"] != second.values["visual_seed"]
-    session.close()
-    own = Session("control/pendulum_swingup-v1", vary="camera")
+    own = opened(Session, "control/pendulum_swingup-v1", vary="camera")
     assert own.draw("camera").values["visual_seed"], "made with its options, as the fix says"
     with pytest.raises(InvalidValueError, match=r"other options: {'vary': 'all'}"):
         own.draw("all")
-    own.close()
 
 
 def played(session, dos):
@@ -216,10 +217,10 @@ def played(session, dos):
         ("blocks/observed-3-v1", {}, {"block_0/position": [4, 4]}, 1),
     ],
 )
-def test_the_ghost_is_the_counterfactual_bit_for_bit(world, dos, do, at):
-    session = Session(world, seed=3)
+def test_the_ghost_is_the_counterfactual_bit_for_bit(world, dos, do, at, opened):
+    session = opened(Session, world, seed=3)
     fact = played(session, dos)
-    twin, ghost = iv.counterfactual(fact, do, at), Ghost(session, do, at=at)
+    twin, ghost = iv.counterfactual(fact, do, at), opened(Ghost, session, do, at=at)
     assert len(ghost.trace) == len(ghost.frames) == 6
     for name, values in twin.values.items():
         for step in range(6):
@@ -228,13 +229,11 @@ def test_the_ghost_is_the_counterfactual_bit_for_bit(world, dos, do, at):
     assert ghost.earned == twin.rewards.sum()
     other = {n for n, v in fact.values.items() if not np.array_equal(v[-1], twin.values[n][-1])}
     assert set(ghost.differing()) == other
-    ghost.close()
-    session.close()
 
 
-def test_a_ghost_follows_steps_dos_and_undos(session):
+def test_a_ghost_follows_steps_dos_and_undos(session, opened):
     session.step()
-    ghost = Ghost(session, {"box/mass": 0.9}, at=1)
+    ghost = opened(Ghost, session, {"box/mass": 0.9}, at=1)
     for step in range(4):
         if step == 1:
             session.do({"box/friction": 0.6})
@@ -244,7 +243,7 @@ def test_a_ghost_follows_steps_dos_and_undos(session):
     session.do({"box/mass": 0.35})
     session.step()
     ghost.follow()
-    again = Ghost(session, {"box/mass": 0.9}, at=1)
+    again = opened(Ghost, session, {"box/mass": 0.9}, at=1)
     assert len(ghost.trace) == len(again.trace) == 4
     for mine, theirs in zip(ghost.trace, again.trace, strict=True):
         assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
@@ -254,17 +253,14 @@ def test_a_ghost_follows_steps_dos_and_undos(session):
         Ghost(session, {"box/mass": 0.9}, at=9)
     with pytest.raises(InterventionError, match="box/mass"):
         Ghost(session, {"box/mass": 1.5})
-    for opened in (ghost, again):
-        opened.close()
 
 
-def test_values_beyond_the_spaces_are_allowed_when_asked_for(session):
+def test_values_beyond_the_spaces_are_allowed_when_asked_for(session, opened):
     event = session.do({"box/mass": 1.5}, check=False)
     assert event.changed == ("box/mass",)
     session.step()
-    ghost = Ghost(session, {"box/mass": 2.0}, check=False)
+    ghost = opened(Ghost, session, {"box/mass": 2.0}, check=False)
     assert float(ghost.trace[0]["box/mass"]) == 2.0
-    ghost.close()
 
 
 def test_a_shared_environment_is_followed_from_where_it_is():
@@ -290,8 +286,8 @@ def test_a_shared_environment_is_followed_from_where_it_is():
     env.close()
 
 
-def test_json_makes_the_episode_again():
-    session = Session(PUSHING, seed=5, skip_frame=3)
+def test_json_makes_the_episode_again(opened):
+    session = opened(Session, PUSHING, seed=5, skip_frame=3)
     session.do({"block_0/size": [0.08, 0.07, 0.06]})
     session.step()
     session.draw("P2")
@@ -310,12 +306,11 @@ def test_json_makes_the_episode_again():
     assert {n: v.tolist() for n, v in env.values.items()} == state(session)
     assert "block_0/mass" in told["refusals"][0]["reason"]
     assert told["interventions"][1]["source"] == "P2"
-    session.close()
     env.close()
 
 
-def test_the_python_script_is_the_curriculum():
-    session = Session(PUSHING, seed=5, skip_frame=3)
+def test_the_python_script_is_the_curriculum(opened):
+    session = opened(Session, PUSHING, seed=5, skip_frame=3)
     session.do({"block_0/size": [0.08, 0.07, 0.06]})
     session.do({"gravity": -8.0})
     actions = []
@@ -331,7 +326,6 @@ def test_the_python_script_is_the_curriculum():
     values = {n: v.tolist() for n, v in scope["env"].unwrapped.values.items()}
     assert values == state(session)
     scope["env"].close()
-    session.close()
 
 
 def test_an_empty_session_exports_an_empty_curriculum(session):
@@ -349,9 +343,9 @@ def test_causes_name_parents_and_effects(session):
     assert "box/friction" in position.splitlines()[2]
 
 
-def test_a_dragged_slider_of_a_room_draws_one_picture_a_move(monkeypatch):
-    session = Session("rooms/single-v1", image_size=168)
-    ghost = Ghost(session, {"light/brightness": 1.2})
+def test_a_dragged_slider_of_a_room_draws_one_picture_a_move(monkeypatch, opened):
+    session = opened(Session, "rooms/single-v1", image_size=168)
+    ghost = opened(Ghost, session, {"light/brightness": 1.2})
     session.quick = True
     yaw, drawn = float(session.env.values["camera/yaw"]), []
     frame = session.env.world.frame
@@ -367,5 +361,3 @@ def test_a_dragged_slider_of_a_room_draws_one_picture_a_move(monkeypatch):
     ghost.follow()
     assert ghost.frames[0].shape == session.picture().shape == (336, 336, 3)
     assert (blended(session.picture(), ghost.frames[0]) != session.picture()).any()
-    ghost.close()
-    session.close()
