@@ -94,7 +94,7 @@ def test_runs_of_other_seeds_meet_the_same_draws_and_say_whose_seed_is_whose(
 ) -> None:
     settings, policy = CausalWorldSettings(out=tmp_path), trained_policy("pushing_1")
     first, second = (
-        run._tested(run.CausalWorldRun(task="pushing", curriculum=1, seed=seed), settings, policy)
+        run._tested(run.training(settings, "pushing", 1, seed), settings.sizes().episodes, policy)
         for seed in (0, 1)
     )
     assert {row["experiment"] for row in first["rows"]} == {"pushing_c1_s0"}
@@ -175,7 +175,7 @@ def test_the_papers_budget_is_the_papers_preset(tmp_path: Path) -> None:
     assert sizes.episodes == 200
     assert sizes.options == {"skip_frame": 3}
     settings = CausalWorldSettings(out=tmp_path, budget="paper")
-    config = run.CausalWorldRun(task="pushing", curriculum=1, seed=0).training(settings)
+    config = run.training(settings, "pushing", 1, 0)
     assert (config.brief, config.plain) == (0.0, 0.0)
     record = {**_run(1, 0, {}), "commit": "e6fca7a1", "caution": sizes.caution}
     said = "Of the runs under 1 (seed 0, e6fca7a): not all is the paper's: ELU for its tanh"
@@ -184,10 +184,7 @@ def test_the_papers_budget_is_the_papers_preset(tmp_path: Path) -> None:
 
 def test_one_start_is_recorded_where_one_is_drawn(tmp_path: Path) -> None:
     settings = CausalWorldSettings(out=tmp_path)
-    configs = [
-        run.CausalWorldRun(task="pushing", curriculum=number, seed=0).training(settings)
-        for number in CURRICULA
-    ]
+    configs = [run.training(settings, "pushing", number, 0) for number in CURRICULA]
     assert [run._made_with(config)["starts"] for config in configs] == [1, 8, 8]
 
 
@@ -469,7 +466,7 @@ def test_a_budget_is_that_of_train_for_all_curricula(
 ) -> None:
     settings = CausalWorldSettings(out=tmp_path, budget=budget, device=given["device"])
     for task, number in itertools.product(FIGURE_TASKS, CURRICULA):
-        config = run.CausalWorldRun(task=task, curriculum=number, seed=0).training(settings)
+        config = run.training(settings, task, number, 0)
         same = {"curriculum": number, "shown": 0.0, **given}
         assert config == DeviceTrain(task=config.task, out=config.out, **same)
 

@@ -5,11 +5,10 @@ Or the policies that the original released, played here beside its own numbers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 from interverse.benchmarks.tidy import markdown
 from interverse.core.errors import InvalidValueError, explain
 from interverse.core.files.atomic import write_json
-from interverse.core.files.json_text import read_json
+from interverse.core.files.json_text import plain, read_json
 from interverse.fit.work import Clock, Record, run_stamp
 from interverse.protocols.evaluate import evaluate
 from interverse.protocols.on_device import DIVERGED, episode_rows, play, starts_of
@@ -49,45 +48,6 @@ _ABOUT = (
 )
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CausalWorldRun:
-    """One training and its evaluation."""
-
-    task: str
-    curriculum: int
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """A folder's name."""
-        return f"{self.task}_c{self.curriculum}_s{self.seed}"
-
-    @property
-    def world(self) -> str:
-        """The world's id."""
-        return f"trifinger/{self.task}-v1"
-
-    def training(self, settings: CausalWorldSettings) -> DeviceTrain:
-        """Returns the run of PPO."""
-        sizes = settings.sizes()
-        return DeviceTrain(
-            task=self.world,
-            out=settings.out / "runs" / self.name,
-            device=settings.engine_device,
-            curriculum=self.curriculum,
-            steps=sizes.steps,
-            num_envs=sizes.num_worlds,
-            starts=sizes.starts,
-            seed=self.seed,
-            options=sizes.options,
-            settings=sizes.ppo,
-            brief=sizes.brief,
-            plain=sizes.plain,
-            shown=0.0,
-        )
-
-
 def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
     """Returns our scores beside those of the released policies, and writes them to `out`.
 
@@ -107,42 +67,58 @@ def reproduce(settings: CausalWorldSettings) -> dict[str, Any]:
             for task in settings.task:
                 for curriculum in settings.curriculum:
                     clock.check()
-                    run = CausalWorldRun(task=task, curriculum=curriculum, seed=seed)
-                    records.append(_one(run, settings, clock))
+                    records.append(
+                        _one(training(settings, task, curriculum, seed), settings, clock)
+                    )
 
     complete = True if settings.stored else clock.ends(run_all)
     write_pages(settings.out, records)
-    plain = [{k: v for k, v in record.items() if k != "rows"} for record in records]
-    return {"complete": complete, "runs": plain}
+    told = [{k: v for k, v in record.items() if k != "rows"} for record in records]
+    return {"complete": complete, "runs": told}
 
 
-def _one(run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> dict[str, Any]:
+def training(settings: CausalWorldSettings, task: str, curriculum: int, seed: int) -> DeviceTrain:
+    """Returns one run of PPO."""
+    sizes = settings.sizes()
+    return DeviceTrain(
+        task=f"trifinger/{task}-v1",
+        out=settings.out / "runs" / f"{task}_c{curriculum}_s{seed}",
+        device=settings.engine_device,
+        curriculum=curriculum,
+        steps=sizes.steps,
+        num_envs=sizes.num_worlds,
+        starts=sizes.starts,
+        seed=seed,
+        options=sizes.options,
+        settings=sizes.ppo,
+        brief=sizes.brief,
+        plain=sizes.plain,
+        shown=0.0,
+    )
+
+
+def _one(config: DeviceTrain, settings: CausalWorldSettings, clock: Clock) -> dict[str, Any]:
     """Returns the record of a run, made now or found in the folder; another run's is refused."""
-    config, sizes = run.training(settings), settings.sizes()
-    asked = {"task": run.task, "curriculum": run.curriculum, "seed": run.seed, **_made_with(config)}
+    name, sizes = config.out.name, settings.sizes()
+    about = {"task": name.rpartition("_c")[0], "curriculum": config.curriculum, "seed": config.seed}
     tests = {"protocols": "P0-P11", "episodes": sizes.episodes, "seed": _DRAWS}
-    record = Record(config.out / "scores.json", {**asked, "tests": tests})
+    asked = {**about, **_made_with(config), "tests": tests}
+    record = Record(config.out / "scores.json", asked)
     if not record.path.exists():
-        _make(record, run, settings, clock)
+        clock.say(f"training {name}")
+        policy = train_on_device(config)
+        clock.say(f"testing {name}")
+        record.made_by_run(run_stamp(command(), settings.device if settings.on_gpu else "cpu"))
+        record.content |= {
+            "engine": "mujoco" if settings.engine_device == "torch" else "mujoco_warp",
+            "steps": trained_steps(config.out),
+            "curve": read_json(config.out / "curve.json"),
+            **({"caution": sizes.caution} if sizes.caution else {}),
+            **_tested(config, sizes.episodes, policy),
+        }
+        record.write()  # whole or not at all: it stands for a finished run
     made: dict[str, Any] = record.content["runs"][-1]
     return {**record.content, **made}
-
-
-def _make(record: Record, run: CausalWorldRun, settings: CausalWorldSettings, clock: Clock) -> None:
-    """Trains and tests, and writes the record."""
-    config = run.training(settings)
-    clock.say(f"training {run.name}")
-    policy = train_on_device(config)
-    clock.say(f"testing {run.name}")
-    record.made_by_run(run_stamp(command(), settings.device if settings.on_gpu else "cpu"))
-    record.content |= {
-        "engine": "mujoco" if settings.engine_device == "torch" else "mujoco_warp",
-        "steps": trained_steps(config.out),
-        "curve": read_json(config.out / "curve.json"),
-        **({"caution": caution} if (caution := settings.sizes().caution) else {}),
-        **_tested(run, settings, policy),
-    }
-    record.write()  # whole or not at all: it stands for a finished run
 
 
 def _made_with(config: DeviceTrain) -> dict[str, Any]:
@@ -159,31 +135,23 @@ def _made_with(config: DeviceTrain) -> dict[str, Any]:
         **config.options,
         "ppo": ppo,
     }
-    plain: dict[str, Any] = json.loads(json.dumps(found))
-    return plain
+    return dict(plain(found))
 
 
-def _tested(run: CausalWorldRun, settings: CausalWorldSettings, policy: Path) -> dict[str, Any]:
+def _tested(config: DeviceTrain, episodes: int, policy: Path) -> dict[str, Any]:
     """Returns the contacts, and one row per episode of the twelve protocols, played together."""
-    sizes = settings.sizes()
-    protocols = select_protocols(run.world, "P0-P11")
-    starts = starts_of(
-        run.world, protocols, episodes=sizes.episodes, seed=_DRAWS, options=sizes.options
-    )
+    world, given = config.task, {"options": config.options}
+    protocols = select_protocols(world, "P0-P11")
+    starts = starts_of(world, protocols, episodes=episodes, seed=_DRAWS, **given)
     arena = make_arena(
-        run.world,
-        starts,
-        num_worlds=len(starts),
-        device=settings.engine_device,
-        groups=1,
-        options=sizes.options,
+        world, starts, num_worlds=len(starts), device=config.device, groups=1, **given
     )
     try:
         scores = play(ExportedPolicy.load(policy).on(arena.device), arena)
     finally:
         arena.close()
-    rows = episode_rows(scores, protocols, starts, task=run.world, seed=_DRAWS)
-    rows = [{"experiment": run.name, **row} for row in rows]
+    rows = episode_rows(scores, protocols, starts, task=world, seed=_DRAWS)
+    rows = [{"experiment": config.out.name, **row} for row in rows]
     diverged = sum(row.get("reason") == DIVERGED for row in rows)
     return {"contact": arena.options.contact, "diverged": diverged, "rows": rows}
 
