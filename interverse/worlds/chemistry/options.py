@@ -141,7 +141,23 @@ class ChemistryOptions(WorldOptions):
                     allowed=f"2 to {len(DIRECTIONS)}",
                 )
             )
-        self._check_mechanisms()
+        for name, given in (("cpt", self.cpt != "network"), ("cpt_file", self.cpt_file)):
+            if given and (self.meta or self.mode == "delayed"):
+                raise InvalidValueError(
+                    explain(
+                        f"{name} is {getattr(self, name)!r}, mode is {self.mode!r}, meta is"
+                        f" {self.meta}",
+                        allowed=f"{name} in modes rl, plain and moving, without meta",
+                    )
+                )
+        if self.cpt_file is not None and (self.graph is not None or self.least_effect):
+            raise InvalidValueError(
+                explain(
+                    f"cpt_file brings its graph, but graph is {self.graph!r} and least_effect is"
+                    f" {self.least_effect} (chain, full, collider and random set them)",
+                    fix="Pass cpt_file to chemistry/custom-v1, without graph and least_effect",
+                )
+            )
         palette.spread(self.colormap, self.colors)  # raises for an unknown or too small one
         object.__setattr__(self, "observed", _observed(self.observed, self.objects))
         if self.graph is not None and not isinstance(self.graph, str):
@@ -173,25 +189,6 @@ class ChemistryOptions(WorldOptions):
                 explain(
                     "least_effect and meta are both given",
                     fix="Leave one out: networks drawn each episode are not screened",
-                )
-            )
-
-    def _check_mechanisms(self) -> None:
-        for name, given in (("cpt", self.cpt != "network"), ("cpt_file", self.cpt_file)):
-            if given and (self.meta or self.mode == "delayed"):
-                raise InvalidValueError(
-                    explain(
-                        f"{name} is {getattr(self, name)!r}, mode is {self.mode!r}, meta is"
-                        f" {self.meta}",
-                        allowed=f"{name} in modes rl, plain and moving, without meta",
-                    )
-                )
-        if self.cpt_file is not None and (self.graph is not None or self.least_effect):
-            raise InvalidValueError(
-                explain(
-                    f"cpt_file brings its graph, but graph is {self.graph!r} and least_effect is"
-                    f" {self.least_effect} (chain, full, collider and random set them)",
-                    fix="Pass cpt_file to chemistry/custom-v1, without graph and least_effect",
                 )
             )
 
