@@ -12,7 +12,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, unknown
 from interverse.core.rng import Noise
 from interverse.envs.driver import Driver
 from interverse.envs.values import Overlay, to_numpy
@@ -146,19 +146,15 @@ def choose(actor: Actor, moment: Moment) -> dict[str, NDArray[Any]]:
     rows = len(moment.worlds)
     if not isinstance(given, Mapping):
         raise InvalidValueError(
-            explain(
-                f"{name}.act returned a {type(given).__name__}",
-                allowed="a mapping of variables to rows of values; {} leaves the worlds alone",
-            )
+            f"{name}.act returned a {type(given).__name__}",
+            allowed="a mapping of variables to rows of values; {} leaves the worlds alone",
         )
     for key, value in given.items():
         check_name(f"variable from {name}.act", key, moment.variables)
         if key in moment.driver.world.start_variables:
             raise InvalidValueError(
-                explain(
-                    f"{name} sets {key}, which acts where an episode starts: before any actor does",
-                    fix=f"Make the world with {key}, or give it to reset",
-                )
+                f"{name} sets {key}, which acts where an episode starts: before any actor does",
+                fix=f"Make the world with {key}, or give it to reset",
             )
         wanted = (rows, *moment.variables[key].shape)
         try:
@@ -167,10 +163,8 @@ def choose(actor: Actor, moment: Moment) -> dict[str, NDArray[Any]]:
             found = np.empty(0, dtype=object)
         if found.shape != wanted or found.dtype.kind not in "biuf":
             raise InvalidValueError(
-                explain(
-                    f"{name}.act returned {key} as {found.dtype} of shape {found.shape}",
-                    allowed=f"numbers of shape {wanted}: one row for each of {rows} worlds",
-                )
+                f"{name}.act returned {key} as {found.dtype} of shape {found.shape}",
+                allowed=f"numbers of shape {wanted}: one row for each of {rows} worlds",
             )
     return dict(given)
 
@@ -243,11 +237,9 @@ def drawable(
         if not spaced:
             what = f"{pattern} ({', '.join(found[:3])})" if found != [pattern] else pattern
             raise InvalidValueError(
-                explain(
-                    f"{what} has no space {region}" if kept else f"{what} has no kind {kinds}",
-                    allowed="variables with that space: see `interverse describe`",
-                    fix="Give a range of your own: Uniform(ranges={name: (low, high)})",
-                )
+                f"{what} has no space {region}" if kept else f"{what} has no kind {kinds}",
+                allowed="variables with that space: see `interverse describe`",
+                fix="Give a range of your own: Uniform(ranges={name: (low, high)})",
             )
         out += [name for name in spaced if name not in out]
     return out
@@ -256,7 +248,7 @@ def drawable(
 def check_some(given: Collection[str], name: str) -> None:
     """Raises if an actor is given no variable at all: it would change nothing, in silence."""
     if not given:
-        raise InvalidValueError(explain(f"{name} is empty", allowed="one variable or more"))
+        raise InvalidValueError(f"{name} is empty", allowed="one variable or more")
 
 
 def _has(variable: Variable, region: SpaceName) -> bool:

@@ -18,7 +18,7 @@ from interverse.actors.actor import (
     drawable,
     matching,
 )
-from interverse.core.errors import InvalidValueError, check_number, explain
+from interverse.core.errors import InvalidValueError, check_number
 from interverse.core.type_checks import Share, number, validated, whole
 from interverse.scm.space import Space
 from interverse.scm.variable import SpaceName, Variable, lookup
@@ -118,10 +118,8 @@ class Adversarial(Actor):
         scores = np.array([self.critic(moment, candidate) for candidate in candidates])
         if scores.shape != (self.draws, len(moment.worlds)) or not np.isfinite(scores).all():
             raise InvalidValueError(
-                explain(
-                    f"the critic returned scores of shape {scores.shape[1:]}",
-                    allowed=f"finite numbers of shape ({len(moment.worlds)},), one for each world",
-                )
+                f"the critic returned scores of shape {scores.shape[1:]}",
+                allowed=f"finite numbers of shape ({len(moment.worlds)},), one for each world",
             )
         worst = np.argmin(scores, axis=0)
         rows = np.arange(len(worst))
@@ -183,11 +181,9 @@ class Interpolation(Actor):
 def _check_target(name: str, value: object, space: Space, where: str, *, fix: str) -> None:
     if not space.contains(value):  # type: ignore[arg-type] # whatever the user gave
         raise InvalidValueError(
-            explain(
-                f"the target of {name} is {value!r}, outside {where}",
-                allowed=f"{space.low.tolist()} to {space.high.tolist()}",
-                fix=fix,
-            )
+            f"the target of {name} is {value!r}, outside {where}",
+            allowed=f"{space.low.tolist()} to {space.high.tolist()}",
+            fix=fix,
         )
 
 
@@ -226,10 +222,8 @@ class AgentDriven(Actor):
         everyone = moment.driver.world.num_worlds
         if self._choice.shape not in ((count, size), (everyone, size)):
             raise InvalidValueError(
-                explain(
-                    f"the choice has shape {self._choice.shape}",
-                    allowed=f"({everyone}, {size}): one row per world",
-                )
+                f"the choice has shape {self._choice.shape}",
+                allowed=f"({everyone}, {size}): one row per world",
             )
         rows = self._choice[moment.worlds] if len(self._choice) == everyone else self._choice
         names = drawable(moment.variables, self.patterns)

@@ -20,7 +20,6 @@ from interverse.core.errors import (
     UnknownNameError,
     check_name,
     check_whole,
-    explain,
     unknown,
 )
 from interverse.core.files.json_text import parse_json
@@ -51,7 +50,7 @@ class Stage:
     def __post_init__(self) -> None:
         if not isinstance(self.actor, Actor):
             raise InvalidValueError(
-                explain(f"actor is {self.actor!r}", allowed="an Actor, such as Uniform()")
+                f"actor is {self.actor!r}", allowed="an Actor, such as Uniform()"
             )
         if is_dataclass(self.actor) and type(self.actor).__module__.startswith("interverse."):
             named = {item.name: getattr(self.actor, item.name) for item in fields(self.actor)}
@@ -99,7 +98,7 @@ class Curriculum:
     def __post_init__(self) -> None:
         if not all(isinstance(stage, Stage) for stage in self.stages):
             raise InvalidValueError(
-                explain(f"stages is {self.stages!r}", allowed="a tuple of Stage(actor=...)")
+                f"stages is {self.stages!r}", allowed="a tuple of Stage(actor=...)"
             )
 
     def region(self, driver: Driver) -> SpaceName:
@@ -112,22 +111,18 @@ class Curriculum:
         for stage in self.stages:
             if stage.step >= driver.world.max_steps:
                 raise InvalidValueError(
-                    explain(
-                        f"a stage acts before action {stage.step} of an episode",
-                        allowed=f"0 to {driver.world.max_steps - 1} in this world",
-                    )
+                    f"a stage acts before action {stage.step} of an episode",
+                    allowed=f"0 to {driver.world.max_steps - 1} in this world",
                 )
             stage.actor.check(driver.world.variables, region)
             _check_ranges(stage.actor, driver)
             for space in stage.actor.spaces(region):
                 if active not in (space, "A_B"):
                     raise InvalidValueError(
-                        explain(
-                            f"{type(stage.actor).__name__} draws from space {space} in a world of "
-                            f"space {active}, which refuses every such draw",
-                            fix=f"Make the world with space={space!r} or 'A_B' (--space {space}), "
-                            f"or let the actor draw from {active}",
-                        )
+                        f"{type(stage.actor).__name__} draws from space {space} in a world of "
+                        f"space {active}, which refuses every such draw",
+                        fix=f"Make the world with space={space!r} or 'A_B' (--space {space}), "
+                        f"or let the actor draw from {active}",
                     )
 
     def intervene(self, driver: Driver, worlds: Index) -> Mapping[int, str]:
@@ -208,11 +203,9 @@ def _check_ranges(actor: Actor, driver: Driver) -> None:
     names = actor.outside(driver.world.variables, active) if isinstance(actor, Uniform) else []
     if names:
         raise InvalidValueError(
-            explain(
-                f"the range of {', '.join(names)} lies outside space {active} of the world, which "
-                "refuses every such draw",
-                fix="Make the world with space='A_B' (--space A_B), or give another range",
-            )
+            f"the range of {', '.join(names)} lies outside space {active} of the world, which "
+            "refuses every such draw",
+            fix="Make the world with space='A_B' (--space A_B), or give another range",
         )
 
 
@@ -228,17 +221,13 @@ def check_refusals(refused: int, reason: str, idle: int = 0) -> None:
         return
     if not idle:
         raise InvalidValueError(
-            explain(
-                f"each of the first {refused} starts under the curriculum was refused: {reason}",
-                fix="Let the actor draw fewer variables, or choose another actor or curriculum",
-            )
+            f"each of the first {refused} starts under the curriculum was refused: {reason}",
+            fix="Let the actor draw fewer variables, or choose another actor or curriculum",
         )
     raise InvalidValueError(
-        explain(
-            f"none of the first {refused + idle} starts under the curriculum changed anything: "
-            f"{idle} asked for what held already, {refused} were refused",
-            fix="Choose another actor, or set may_idle = True in one that begins so on purpose",
-        )
+        f"none of the first {refused + idle} starts under the curriculum changed anything: "
+        f"{idle} asked for what held already, {refused} were refused",
+        fix="Choose another actor, or set may_idle = True in one that begins so on purpose",
     )
 
 
@@ -298,9 +287,7 @@ def curriculum_from_words(
 def training_curriculum(number: int, words: Sequence[str], space: SpaceName) -> Curriculum:
     """Returns what a training draws, from one space: CausalWorld's 0, 1 or 2, or actors' stages."""
     if number and words:
-        raise InvalidValueError(
-            explain("curriculum and actor are both given", fix="Leave one of them out")
-        )
+        raise InvalidValueError("curriculum and actor are both given", fix="Leave one of them out")
     if words:
         return curriculum_from_words(words, space=space)
     return replace(paper_curriculum(number), space=space)
@@ -311,10 +298,8 @@ def actor_from_word(word: str) -> Actor:
     name, _, settings = word.partition(":")
     if name in _IN_CODE:
         raise InvalidValueError(
-            explain(
-                f"actor {word!r} needs {_IN_CODE[name]}, which no word can give",
-                fix="Build the Curriculum in Python",
-            )
+            f"actor {word!r} needs {_IN_CODE[name]}, which no word can give",
+            fix="Build the Curriculum in Python",
         )
     kind = ACTORS.load(name)
     given = {
@@ -325,9 +310,7 @@ def actor_from_word(word: str) -> Actor:
         return kind(**given)
     except TypeError as error:
         needed = ", ".join(f.name for f in _open_fields(kind))
-        raise InvalidValueError(
-            explain(f"actor {word!r}: {error}", allowed=f"settings {needed}")
-        ) from None
+        raise InvalidValueError(f"actor {word!r}: {error}", allowed=f"settings {needed}") from None
 
 
 def _stage(word: str) -> Stage:
@@ -335,9 +318,7 @@ def _stage(word: str) -> Stage:
     moments = {name: _value(text) for name, text in _settings(when, _STAGE).items()}
     for name, value in moments.items():
         if not isinstance(value, int) or isinstance(value, bool):
-            raise InvalidValueError(
-                explain(f"{name} of {word!r} is {value!r}", allowed="a whole number")
-            )
+            raise InvalidValueError(f"{name} of {word!r} is {value!r}", allowed="a whole number")
     return Stage(actor=actor_from_word(actor), **moments)
 
 
@@ -354,7 +335,7 @@ def _settings(text: str, known: Collection[str]) -> dict[str, str]:
     for pair in filter(None, text.split(",")):
         name, equals, value = pair.partition("=")
         if not equals:
-            raise InvalidValueError(explain(f"setting {pair!r}", allowed="NAME=VALUE"))
+            raise InvalidValueError(f"setting {pair!r}", allowed="NAME=VALUE")
         check_name("setting", name, known)
         out[name] = value
     return out

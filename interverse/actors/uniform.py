@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Assignment, Moment, drawable, matching
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.envs.values import to_numpy
 from interverse.scm.space import Box, Integers, Space
 from interverse.scm.variable import SpaceName, Variable
@@ -70,7 +70,7 @@ class Uniform(Actor):
 def _check_some(names: Collection[str]) -> None:
     if not names:
         raise InvalidValueError(
-            explain("the actor has no variable to draw", fix="Give it patterns that name some")
+            "the actor has no variable to draw", fix="Give it patterns that name some"
         )
 
 
@@ -84,10 +84,8 @@ def _range(variable: Variable, given: tuple[Any, Any]) -> Space:
         inside = False
     if not inside:
         raise InvalidValueError(
-            explain(
-                f"the range of {variable.name} is {given}",
-                allowed=f"two ends within {domain.low.tolist()} to {domain.high.tolist()}",
-            )
+            f"the range of {variable.name} is {given}",
+            allowed=f"two ends within {domain.low.tolist()} to {domain.high.tolist()}",
         )
     return (Integers if domain.integral else Box)(low, high, domain.shape)
 
@@ -104,7 +102,7 @@ class Regional(Actor):
         """Raises if there is no pattern, or one names nothing with its region."""
         if not self.regions:
             raise InvalidValueError(
-                explain("regions is empty", fix="Give patterns, as {'block_*/mass': 'A'}")
+                "regions is empty", fix="Give patterns, as {'block_*/mass': 'A'}"
             )
         for pattern, region in self.regions.items():
             drawable(variables, [pattern], region)
@@ -234,11 +232,9 @@ class Joints(Actor):
         """Returns joint angles per world."""
         if _ANGLES not in moment.variables or moment.variables[_ANGLES].shape != (_TIPS,):
             raise InvalidValueError(
-                explain(
-                    f"{moment.driver.id} has no {_ANGLES} of three fingers",
-                    allowed="TriFinger worlds",
-                    fix="Use another actor, such as uniform",
-                )
+                f"{moment.driver.id} has no {_ANGLES} of three fingers",
+                allowed="TriFinger worlds",
+                fix="Use another actor, such as uniform",
             )
         low, high = (np.tile(np.asarray(end, dtype=np.float64), 3) for end in (self.low, self.high))
         uniform = to_numpy(moment.noise.uniform(f"{moment.tag}:tips", (_TIPS,)))
@@ -299,10 +295,8 @@ class PhysicalProperties(_OfThings):
 
     def _nothing(self) -> InvalidValueError:
         return InvalidValueError(
-            explain(
-                f"the world has no mass or friction to draw of {self.group or 'anything'}",
-                fix="Give a group such as block or floor",
-            )
+            f"the world has no mass or friction to draw of {self.group or 'anything'}",
+            fix="Give a group such as block or floor",
         )
 
 
@@ -319,7 +313,7 @@ class RigidPose(_OfThings):
     def __post_init__(self) -> None:
         if not (self.positions or self.orientations):
             raise InvalidValueError(
-                explain("positions and orientations are both off", fix="Leave one of them on")
+                "positions and orientations are both off", fix="Leave one of them on"
             )
 
     @property
@@ -333,10 +327,8 @@ class RigidPose(_OfThings):
 
     def _nothing(self) -> InvalidValueError:
         return InvalidValueError(
-            explain(
-                f"the world has no pose to draw of {self.group or 'any object'}",
-                allowed=f"state variables named {', '.join(self._parts)} with a space",
-            )
+            f"the world has no pose to draw of {self.group or 'any object'}",
+            allowed=f"state variables named {', '.join(self._parts)} with a space",
         )
 
 
@@ -350,8 +342,6 @@ class Visual(_OfThings):
 
     def _nothing(self) -> InvalidValueError:
         return InvalidValueError(
-            explain(
-                f"the world has no looks to draw of {self.group or 'anything'}",
-                allowed="appearance variables with a space",
-            )
+            f"the world has no looks to draw of {self.group or 'anything'}",
+            allowed="appearance variables with a space",
         )

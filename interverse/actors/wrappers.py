@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum, StageRecord, StageSet
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.envs.driver import Driver, LogEntry, Transition
 from interverse.envs.single import WorldEnv
 from interverse.envs.values import to_numpy
@@ -98,11 +98,9 @@ class CurriculumHook:
         if len(fresh) and self.curriculum.listens:
             if key is None:
                 raise InvalidValueError(
-                    explain(
-                        "an actor waits for success, and this world's info has none",
-                        allowed=f"worlds whose info holds {' or '.join(_SUCCESS)}",
-                        fix="Use another actor, such as uniform",
-                    )
+                    "an actor waits for success, and this world's info has none",
+                    allowed=f"worlds whose info holds {' or '.join(_SUCCESS)}",
+                    fix="Use another actor, such as uniform",
                 )
             success = to_numpy(moment.info[key], np.float64)[fresh]
             self.curriculum.on_episode_end(success, fresh)
@@ -179,12 +177,12 @@ def attach_curriculum(env: Any, curriculum: Curriculum) -> CurriculumHook:
     """Puts a curriculum into an interverse environment; returns what applies it."""
     if not isinstance(env, WorldEnv | WorldVectorEnv):
         raise InvalidValueError(
-            explain(f"env is a {type(env).__name__}", allowed="an environment of interverse")
+            f"env is a {type(env).__name__}", allowed="an environment of interverse"
         )
     driver = env.driver
     if driver.hook is not None:
         raise InvalidValueError(
-            explain("the environment has a curriculum already", fix="Combine their stages in one")
+            "the environment has a curriculum already", fix="Combine their stages in one"
         )
     curriculum.check(driver)
     driver.hook = CurriculumHook(curriculum, driver.world.num_worlds)

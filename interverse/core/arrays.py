@@ -16,7 +16,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 
 Array = Any  # a NumPy array or a Torch tensor
 _NEAR = 1e-12  # a squared length this near to one is left as it is
@@ -97,11 +97,11 @@ def converter(device: str) -> Callable[[Any], Array]:
     where = "cpu" if device == "torch" else device
     if where == "warp":
         raise InvalidValueError(
-            explain("device is 'warp', but this world has no MuJoCo", allowed="cpu, torch, cuda")
+            "device is 'warp', but this world has no MuJoCo", allowed="cpu, torch, cuda"
         )
     if where.startswith("cuda") and not torch.cuda.is_available():
         raise InvalidValueError(
-            explain(f"device is {device!r}, but there is no CUDA device", allowed="cpu, torch")
+            f"device is {device!r}, but there is no CUDA device", allowed="cpu, torch"
         )
 
     def convert(values: Any) -> Array:
@@ -132,9 +132,7 @@ def as_rows(values: Any, count: int, width: int, name: str) -> NDArray[np.float6
         return rows
     if width % rows.shape[1] == 0:
         return np.tile(rows, width // rows.shape[1])  # several elements, the same values each
-    raise InvalidValueError(
-        explain(f"{name} has {rows.shape[1]} values a world", allowed=f"{width} or 1")
-    )
+    raise InvalidValueError(f"{name} has {rows.shape[1]} values a world", allowed=f"{width} or 1")
 
 
 def host_view(array: Array) -> Array:

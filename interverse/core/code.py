@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
 
@@ -92,10 +92,8 @@ def stamp(
         pairs = [pair for n in unlike for pair in _leaves(n, held.get(n), identity.get(n))]
         shown = ", ".join(f"{name} {there!r} there, {here!r} here" for name, there, here in pairs)
         raise InvalidValueError(
-            explain(
-                f"{file.parent} holds another {what}: {shown}",
-                fix="Choose another folder, or delete that one",
-            )
+            f"{file.parent} holds another {what}: {shown}",
+            fix="Choose another folder, or delete that one",
         )
     if not same:
         names = different(codes[-1], mine)

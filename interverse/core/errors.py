@@ -49,9 +49,11 @@ class InterventionError(InvalidValueError):
         variables: the names concerned.
     """
 
-    def __init__(self, reason: str, variables: Iterable[str] = ()) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(
+        self, reason: str, variables: Iterable[str] = (), *, allowed: str = "", fix: str = ""
+    ) -> None:
+        super().__init__(reason, allowed=allowed, fix=fix)
+        self.reason = str(self)
         self.variables = tuple(variables)
 
 
@@ -137,10 +139,7 @@ def check_whole(value: object, name: str, most: int, *, least: int = 1) -> None:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= int(value) <= most:  # type: ignore[call-overload]
         raise InvalidValueError(
-            explain(
-                f"{name} is {_shortened(value)!r}",
-                allowed=f"a whole number from {least:,} to {most:,}",
-            )
+            f"{name} is {_shortened(value)!r}", allowed=f"a whole number from {least:,} to {most:,}"
         )
 
 
@@ -164,9 +163,7 @@ def check_number(
     if not inside or (above and value == least) or (below and value == most):
         low = f"above {least:g}" if above else f"from {least:g}"
         high = "" if most == math.inf else f" to below {most:g}" if below else f" to {most:g}"
-        raise InvalidValueError(
-            explain(f"{name} is {_shortened(value)!r}", allowed=f"a number {low}{high}")
-        )
+        raise InvalidValueError(f"{name} is {_shortened(value)!r}", allowed=f"a number {low}{high}")
 
 
 def install_line(extra: str) -> str:

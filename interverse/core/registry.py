@@ -11,7 +11,6 @@ from typing import Any, final
 from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
-    explain,
     missing_extra,
     unknown,
 )
@@ -58,18 +57,14 @@ class Registry:
         """Adds a row; a name that is taken raises."""
         if name in self._rows:
             raise InvalidValueError(
-                explain(
-                    f"{self.kind} {name!r} is registered already, as {self._rows[name].target}",
-                    fix="Choose another name or raise the version in it",
-                )
+                f"{self.kind} {name!r} is registered already, as {self._rows[name].target}",
+                fix="Choose another name or raise the version in it",
             )
         module, colon, attribute = entry.target.partition(":")
         if not (module and colon and attribute):
             raise InvalidValueError(
-                explain(
-                    f"the target of {self.kind} {name!r} is {entry.target!r}",
-                    allowed="'package.module:attribute'",
-                )
+                f"the target of {self.kind} {name!r} is {entry.target!r}",
+                allowed="'package.module:attribute'",
             )
         self._rows[name] = entry
 
@@ -101,10 +96,8 @@ class Registry:
             importlib.import_module(module)
         except (ImportError, ValueError) as error:  # the latter for an empty name
             raise UnknownNameError(
-                explain(
-                    f"{self.kind} {name!r}: module {module!r} cannot be imported: {error}",
-                    fix="Install it or run where it lies; it must call interverse.register",
-                )
+                f"{self.kind} {name!r}: module {module!r} cannot be imported: {error}",
+                fix="Install it or run where it lies; it must call interverse.register",
             ) from error
         return rest
 

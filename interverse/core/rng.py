@@ -19,7 +19,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_name, check_whole
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -79,11 +79,9 @@ def check_seed(seed: object, *, name: str = "seed") -> int:
     whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
     if not whole or not 0 <= int(seed) <= _LARGEST_SEED:  # type: ignore[call-overload]
         raise InvalidValueError(
-            explain(
-                f"{name} must be a whole number, got {seed!r}",
-                allowed=f"0 to {_LARGEST_SEED}",
-                fix=f"Pass {name}=0, for instance",
-            )
+            f"{name} must be a whole number, got {seed!r}",
+            allowed=f"0 to {_LARGEST_SEED}",
+            fix=f"Pass {name}=0, for instance",
         )
     return int(seed)  # type: ignore[call-overload]
 

@@ -31,7 +31,6 @@ from interverse.core.errors import (
     check_name,
     check_number,
     check_whole,
-    explain,
 )
 from interverse.core.rng import check_seed
 
@@ -188,7 +187,7 @@ def check_types(kind: Callable[..., Any], given: Mapping[str, Any]) -> None:
 def check_type(name: str, value: object, declared: Any) -> None:
     """Raises if a value is of another type than is declared for its name."""
     if not _fits(value, declared):
-        raise InvalidValueError(explain(f"{name} is {value!r}", allowed=_in_words(declared)))
+        raise InvalidValueError(f"{name} is {value!r}", allowed=_in_words(declared))
 
 
 def blames_fields(kind: _Kind) -> _Kind:

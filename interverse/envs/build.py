@@ -11,7 +11,6 @@ from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
     check_whole,
-    explain,
     unknown,
 )
 from interverse.scm import Do, as_intervention
@@ -66,7 +65,7 @@ def check_reset_options(
         return {}
     if not isinstance(options, Mapping):
         raise InvalidValueError(
-            explain(f"options is a {type(options).__name__}", allowed="a dict", fix="See reset")
+            f"options is a {type(options).__name__}", allowed="a dict", fix="See reset"
         )
     for name in options:
         if name not in allowed and name not in variables:
@@ -75,7 +74,7 @@ def check_reset_options(
     if "snapshot" in options:
         for name, fix in _BESIDE_SNAPSHOT.items():
             if name in options:
-                raise InvalidValueError(explain(f"reset got both a snapshot and a {name}", fix=fix))
+                raise InvalidValueError(f"reset got both a snapshot and a {name}", fix=fix)
     return options
 
 

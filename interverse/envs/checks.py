@@ -26,9 +26,7 @@ def check_actions(actions: object, space: gym.Space[Any], num_worlds: int, *, cl
     wanted = (num_worlds, *(space.shape or ()))
     if tuple(array.shape) != wanted:
         raise ActionError(
-            explain(
-                f"actions have shape {tuple(array.shape)}", allowed=f"{wanted}", fix=_sample_hint()
-            )
+            f"actions have shape {tuple(array.shape)}", allowed=f"{wanted}", fix=_sample_hint()
         )
     if tensor:
         return _check_tensor(array, space, clip=clip)
@@ -62,16 +60,14 @@ def _check_box(array: NDArray[Any], space: gym.spaces.Box, *, clip: bool) -> NDA
     if array.dtype.kind != "f":
         array = array.astype(space.dtype)
     if not np.all(np.isfinite(array)):
-        raise ActionError(explain("actions hold NaN or infinity", allowed="finite numbers"))
+        raise ActionError("actions hold NaN or infinity", allowed="finite numbers")
     if clip:
         return clipped(array, space.low, space.high)
     if np.any(array < space.low) or np.any(array > space.high):
         raise ActionError(
-            explain(
-                f"actions reach from {array.min()} to {array.max()}",
-                allowed=f"{space.low.min()} to {space.high.max()}",
-                fix="Clip them to env.action_space",
-            )
+            f"actions reach from {array.min()} to {array.max()}",
+            allowed=f"{space.low.min()} to {space.high.max()}",
+            fix="Clip them to env.action_space",
         )
     return array
 
@@ -79,7 +75,7 @@ def _check_box(array: NDArray[Any], space: gym.spaces.Box, *, clip: bool) -> NDA
 def _check_discrete(array: NDArray[Any], space: gym.Space[Any]) -> NDArray[Any]:
     if array.dtype.kind not in "iu":
         raise ActionError(
-            explain(f"actions have type {array.dtype}", allowed="whole numbers", fix=_sample_hint())
+            f"actions have type {array.dtype}", allowed="whole numbers", fix=_sample_hint()
         )
     if isinstance(space, gym.spaces.Discrete):
         low, high = np.asarray(space.start), np.asarray(space.start + space.n - 1)
@@ -89,11 +85,9 @@ def _check_discrete(array: NDArray[Any], space: gym.Space[Any]) -> NDArray[Any]:
         raise ActionError(explain(f"no check for a {type(space).__name__} action space"))
     if np.any(array < low) or np.any(array > high):
         raise ActionError(
-            explain(
-                f"actions reach from {array.min()} to {array.max()}",
-                allowed=f"{low.tolist()} to {high.tolist()}",
-                fix=_sample_hint(),
-            )
+            f"actions reach from {array.min()} to {array.max()}",
+            allowed=f"{low.tolist()} to {high.tolist()}",
+            fix=_sample_hint(),
         )
     return array.astype(np.int64)
 
@@ -109,7 +103,7 @@ def _as_array(value: object) -> NDArray[Any]:
         raise ActionError(explain(f"actions is no array: {problem}")) from problem
     if array.dtype.kind not in "iuf":
         told = "bool" if array.dtype.kind == "b" else array.dtype
-        raise ActionError(explain(f"actions has type {told}", allowed="numbers"))
+        raise ActionError(f"actions has type {told}", allowed="numbers")
     return array
 
 
@@ -127,10 +121,8 @@ def select_worlds(worlds: object, num_worlds: int) -> Index:
     if whole and np.all((array >= 0) & (array < num_worlds)):
         return array.astype(np.int64)
     raise InvalidValueError(
-        explain(
-            f"worlds is {array.tolist() if array.size < 9 else array.shape} of type {array.dtype}",
-            allowed=f"a bool mask of shape ({num_worlds},) or distinct indices below {num_worlds}",
-        )
+        f"worlds is {array.tolist() if array.size < 9 else array.shape} of type {array.dtype}",
+        allowed=f"a bool mask of shape ({num_worlds},) or distinct indices below {num_worlds}",
     )
 
 
@@ -141,6 +133,6 @@ def check_episodes(given: int | Sequence[int], worlds: int) -> list[int]:
     rows = np.asarray(given).ravel().tolist()
     if len(rows) != worlds:
         raise InvalidValueError(
-            explain(f"episode has {len(rows)} entries", allowed=f"one, or one per world ({worlds})")
+            f"episode has {len(rows)} entries", allowed=f"one, or one per world ({worlds})"
         )
     return [check_seed(row, name="episode") for row in rows]

@@ -8,7 +8,7 @@ from typing import Any, final
 import gymnasium as gym
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 from interverse.core.rng import check_seed
 from interverse.envs.make import make
 from interverse.envs.single import WorldEnv
@@ -39,7 +39,7 @@ class DmEnv(dm_env.Environment):
         """
         if not isinstance(world, str) and options:
             raise InvalidValueError(
-                explain(f"options {sorted(options)} for a world that is made", fix="Give an id")
+                f"options {sorted(options)} for a world that is made", fix="Give an id"
             )
         self.gymnasium = make(world, **options) if isinstance(world, str) else world
         self._seed: int | None = check_seed(seed)
@@ -89,9 +89,7 @@ class DmEnv(dm_env.Environment):
         world = self.gymnasium.world
         if not hasattr(world, "physics"):
             raise InvalidValueError(
-                explain(
-                    f"{self.gymnasium.driver.id} has no dm_control physics", allowed="control/..."
-                )
+                f"{self.gymnasium.driver.id} has no dm_control physics", allowed="control/..."
             )
         return world.physics
 
@@ -120,5 +118,5 @@ def _spec(space: gym.Space[Any], name: str) -> Any:
     if isinstance(space, gym.spaces.Box):
         return specs.Array(space.shape, space.dtype, name)
     raise InvalidValueError(
-        explain(f"dm_env has no spec for {space}", allowed="Box, Discrete and Dict spaces")
+        f"dm_env has no spec for {space}", allowed="Box, Discrete and Dict spaces"
     )

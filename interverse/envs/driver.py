@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, clipped
-from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError, explain
+from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError
 from interverse.core.rng import Noise, check_seed, fresh_seed
 from interverse.envs.checks import check_actions, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
@@ -270,7 +270,7 @@ class Driver:
         `actions` has a row for every world; rows of worlds not in `index` are ignored.
         """
         if 0 in self.running.tobytes() and not self._only_diverged():  # faster than all()
-            raise ResetNeededError(explain("step before reset", fix="Call reset() first"))
+            raise ResetNeededError("step before reset", fix="Call reset() first")
         self._advance(checked := self._checked(actions), index)
         moment = self.transition()
         self.ended[index] = moment.ended[index]
@@ -371,7 +371,7 @@ class Driver:
         everyone = np.arange(len(self.steps))
         index = everyone if worlds is None else select_worlds(worlds, len(everyone))
         if not self.running[index].all():
-            raise ResetNeededError(explain("do before reset", fix="Call reset() first"))
+            raise ResetNeededError("do before reset", fix="Call reset() first")
         rows = self.rules.resolve(given, index, self._noise(index))
         if not len(index):
             return Outcome(np.zeros(len(self.steps), bool), {}, frozenset(), self.world.observe())
@@ -419,7 +419,7 @@ class Driver:
     def snapshot(self) -> Snapshot:
         """Returns everything that makes later steps what they are."""
         if not np.all(self.running):
-            raise ResetNeededError(explain("snapshot before reset", fix="Call reset() first"))
+            raise ResetNeededError("snapshot before reset", fix="Call reset() first")
         state = self.world.save(np.arange(len(self.steps)))
         arrays = {name: to_numpy(value) for name, value in state.items()}
         for name in DRIVER_ARRAYS:

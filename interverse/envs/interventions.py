@@ -218,24 +218,20 @@ def check_values(
         if variable.cube and array.shape == (num_worlds,) == shape and np.ptp(array):
             given_as = f"{array.tolist()} in {num_worlds} worlds: one box, or edges of cubes"
             allowed = f"({num_worlds}, {num_worlds}) numbers, a row for each world"
-            raise InterventionError(explain(f"{name} is {given_as}", allowed=allowed), [name])
+            raise InterventionError(f"{name} is {given_as}", [name], allowed=allowed)
         if array.shape == shape or (variable.cube and array.ndim == 0):
             out[name] = np.array(np.broadcast_to(array, (count, *shape)))
         elif array.shape == (num_worlds, *shape):
             if count == num_worlds and (np.diff(index) < 0).any():
                 told = f"{name} has a row for each of the worlds {index.tolist()}, all there are,"
                 fix = "Leave worlds out, and give the rows from world 0 on"
-                raise InterventionError(
-                    explain(f"{told} in an order of their own", fix=fix), [name]
-                )
+                raise InterventionError(f"{told} in an order of their own", [name], fix=fix)
             out[name] = array[index]
         elif array.shape == (count, *shape):
             out[name] = array
         else:
             either = f"{shape} or ({num_worlds}, ...) of such"
-            raise InterventionError(
-                explain(f"{name} has shape {array.shape}", allowed=either), [name]
-            )
+            raise InterventionError(f"{name} has shape {array.shape}", [name], allowed=either)
     return out
 
 
@@ -246,7 +242,7 @@ def _settable(name: str, variables: Mapping[str, Variable]) -> Variable:
         raise InterventionError(unknown("variable", name, variables, fix=fix), [name])
     if variables[name].read_only:
         raise InterventionError(
-            explain(f"{name} can be read but not set", allowed="variables not read_only"), [name]
+            f"{name} can be read but not set", [name], allowed="variables not read_only"
         )
     return variables[name]
 
@@ -258,19 +254,13 @@ def _numbers(name: str, value: Any, variable: Variable) -> NDArray[Any]:
     except (ValueError, TypeError) as problem:
         raise InterventionError(explain(f"{name} is no array: {problem}"), [name]) from problem
     if array.dtype.kind not in "biuf":
-        raise InterventionError(
-            explain(f"{name} has type {array.dtype}", allowed="numbers"), [name]
-        )
+        raise InterventionError(f"{name} has type {array.dtype}", [name], allowed="numbers")
     if not np.isfinite(array).all():
-        raise InterventionError(
-            explain(f"{name} holds NaN or infinity", allowed="finite numbers"), [name]
-        )
+        raise InterventionError(f"{name} holds NaN or infinity", [name], allowed="finite numbers")
     with np.errstate(invalid="ignore"):  # a number beyond all whole ones is told below
         cast = array.astype(np.int64 if variable.domain.integral else np.float64)
     if (cast != array).any():
-        raise InterventionError(
-            explain(f"{name} is {array.tolist()}", allowed="whole numbers"), [name]
-        )
+        raise InterventionError(f"{name} is {array.tolist()}", [name], allowed="whole numbers")
     # What is a bound as float32 has it is the bound: the float32 next to .4 lies above it, so a
     # batch from A would lose the world at its end.
     bounded = (variable.domain, variable.space_a, variable.space_b)

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import gymnasium as gym
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, check_name, unknown
 from interverse.core.rng import check_seed, generator
 from interverse.envs.make import make as make_world
 from interverse.envs.make import make_vec
@@ -85,7 +85,7 @@ def benchmark(name: Benchmark, id: str, *, num_envs: int | None = None, **option
     for taken in _OWN:
         if taken in options:
             raise InvalidValueError(
-                explain(f"{name} decides {taken} itself", fix="Use iv.make for seeds of your own")
+                f"{name} decides {taken} itself", fix="Use iv.make for seeds of your own"
             )
     task = task_id(id)
     made = []
@@ -192,7 +192,7 @@ def make(
     """
     if camera_id != 0:
         raise InvalidValueError(
-            explain(f"camera_id is {camera_id!r}", allowed="0", fix="Set the camera with do")
+            f"camera_id is {camera_id!r}", allowed="0", fix="Set the camera with do"
         )
     shape = _pictures(frame_stack, height, width, frame_skip, channels_last, vary, options)
     id = task_id(_joined(domain_name, task_name))
@@ -208,7 +208,7 @@ def _levels(task: str | int | None, num_levels: int | None) -> tuple[str | None,
     if isinstance(task, str) or task is None:
         return task, num_levels
     if num_levels is not None:
-        raise InvalidValueError(explain(f"task is {task!r}", allowed='a name such as "walk"'))
+        raise InvalidValueError(f"task is {task!r}", allowed='a name such as "walk"')
     return None, task
 
 
@@ -229,7 +229,7 @@ def _pictures(
         given["channels_first"] = False
     if twice := sorted(given.keys() & options.keys()):
         raise InvalidValueError(
-            explain(f"{twice[0]} is given twice", fix="Leave out height, width and channels_last")
+            f"{twice[0]} is given twice", fix="Leave out height, width and channels_last"
         )
     return given | options
 
@@ -284,9 +284,7 @@ def split_options(
         chosen["visual_seed"] = DEFAULT_LOOK
     if held_out_pictures:
         if name not in _LOOKS_VARY:
-            raise InvalidValueError(
-                explain(f"{name} shows no pictures", allowed=", ".join(_LOOKS_VARY))
-            )
+            raise InvalidValueError(f"{name} shows no pictures", allowed=", ".join(_LOOKS_VARY))
         chosen["pictures"] = "B" if split == "test" else "A"
     levels = levels if name in _DYNAMICS_VARY else None
     chosen["dynamics_seed"] = _ends(STARTS[split], levels, levels_seed, "remastered/dynamics")
@@ -314,7 +312,7 @@ def _ends(seeds: range, levels: int | None, levels_seed: int, name: str) -> tupl
     if levels is None:
         return seeds[0], seeds[-1]
     if levels > len(seeds):
-        raise InvalidValueError(explain(f"num_levels is {levels}", allowed=f"at most {len(seeds)}"))
+        raise InvalidValueError(f"num_levels is {levels}", allowed=f"at most {len(seeds)}")
     draw = generator(seed=check_seed(levels_seed), name=name)
     start = seeds[int(draw.integers(len(seeds) - levels + 1))]
     return start, start + levels - 1
@@ -328,11 +326,11 @@ def _check(name: str, split: str, num_levels: int | None, visual_seed: int) -> N
     if not whole and (needed or num_levels is not None):
         fix = "Say how many looks to train on" if num_levels is None else ""
         raise InvalidValueError(
-            explain(f"num_levels is {num_levels!r}", allowed="a whole number from 1", fix=fix)
+            f"num_levels is {num_levels!r}", allowed="a whole number from 1", fix=fix
         )
     if name == "classic" and num_levels is not None:
-        raise InvalidValueError(explain("classic has one level", fix="Leave num_levels out"))
+        raise InvalidValueError("classic has one level", fix="Leave num_levels out")
     if name != "classic" and visual_seed != DEFAULT_LOOK:
         raise InvalidValueError(
-            explain(f"{name} decides visual_seed itself", fix="Only classic takes one look")
+            f"{name} decides visual_seed itself", fix="Only classic takes one look"
         )

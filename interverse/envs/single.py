@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InterventionError, RenderError, explain, missing_extra
+from interverse.core.errors import InterventionError, RenderError, missing_extra
 from interverse.core.rng import check_seed
 from interverse.envs.build import RESET_OPTIONS, build_world, check_render_mode, check_reset_options
 from interverse.envs.driver import CopyableEnv, Driver, Transition
@@ -211,10 +211,8 @@ class RenderWindow:
             self._screen = pygame.display.set_mode((shape[1], shape[0]))
         except pygame.error as error:
             raise RenderError(
-                explain(
-                    f"no window can be opened ({error})",
-                    fix="Use render_mode='rgb_array', or `interverse view` with a browser",
-                )
+                f"no window can be opened ({error})",
+                fix="Use render_mode='rgb_array', or `interverse view` with a browser",
             ) from error
         pygame.display.set_caption(self._title)
         self._clock = pygame.time.Clock()

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError
 from interverse.core.files.json_text import parse_json, plain
 from interverse.core.files.zip_archive import read_npz
 from interverse.core.type_checks import blames_types
@@ -70,11 +70,9 @@ class Snapshot:
             return cls(header["id"], header["options"], arrays)
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
-                explain(
-                    f"not a snapshot ({len(data)} bytes): {error}",
-                    allowed=_FORMAT,
-                    fix="Pass the bytes that Snapshot.to_bytes returned",
-                )
+                f"not a snapshot ({len(data)} bytes): {error}",
+                allowed=_FORMAT,
+                fix="Pass the bytes that Snapshot.to_bytes returned",
             ) from error
 
     @staticmethod
@@ -82,10 +80,8 @@ class Snapshot:
         """Raises unless this is a snapshot of a world of that id and those options."""
         if not isinstance(given, Snapshot):
             raise InvalidValueError(
-                explain(
-                    f"a snapshot cannot be a {type(given).__name__}",
-                    allowed="what snapshot() or Snapshot.from_bytes returned",
-                )
+                f"a snapshot cannot be a {type(given).__name__}",
+                allowed="what snapshot() or Snapshot.from_bytes returned",
             )
         for name, mine, theirs in (
             ("id", given.id, world_id),
@@ -93,10 +89,8 @@ class Snapshot:
         ):
             if mine != theirs and not (name == "options" and _same_options(mine, options)):
                 raise InvalidValueError(
-                    explain(
-                        f"the snapshot's {name} is {mine}, this environment's is {theirs}",
-                        fix="Restore it in an environment made with the same id and options",
-                    )
+                    f"the snapshot's {name} is {mine}, this environment's is {theirs}",
+                    fix="Restore it in an environment made with the same id and options",
                 )
 
     def rows_for(
@@ -128,21 +122,17 @@ class Snapshot:
         if held == len(index):
             return np.arange(held)
         raise InvalidValueError(
-            explain(
-                f"the snapshot holds {held} worlds, {len(index)} are selected",
-                allowed=" or ".join(map(str, sorted({1, len(index), num_worlds}))),
-                fix="Select as many worlds as it holds, or make an environment with as many",
-            )
+            f"the snapshot holds {held} worlds, {len(index)} are selected",
+            allowed=" or ".join(map(str, sorted({1, len(index), num_worlds}))),
+            fix="Select as many worlds as it holds, or make an environment with as many",
         )
 
     @staticmethod
     def misfit(problem: object) -> InvalidValueError:
         """Returns the error for a snapshot whose arrays are not those of its world."""
         return InvalidValueError(
-            explain(
-                f"the snapshot does not fit its world: {problem}",
-                allowed="what snapshot() or Snapshot.from_bytes returned",
-            )
+            f"the snapshot does not fit its world: {problem}",
+            allowed="what snapshot() or Snapshot.from_bytes returned",
         )
 
 

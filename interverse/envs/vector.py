@@ -18,7 +18,6 @@ from interverse.core.errors import (
     InvalidValueError,
     ResetNeededError,
     UnknownNameError,
-    explain,
     unknown,
 )
 from interverse.core.rng import check_seed
@@ -89,7 +88,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         index = select_worlds(chosen.get("reset_mask"), self.num_envs)
         if not len(index) and not self.driver.running.all():
             raise ResetNeededError(
-                explain("reset_mask selects no world before any reset", fix="Call reset() first")
+                "reset_mask selects no world before any reset", fix="Call reset() first"
             )
         seeds = self._seeds(seed, index)
         if "snapshot" in chosen:
@@ -112,7 +111,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         several = isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str)
         if not several or len(seed) != self.num_envs:
             raise InvalidValueError(
-                explain(f"seed is {seed!r}", allowed=f"a number, or one per world, {self.num_envs}")
+                f"seed is {seed!r}", allowed=f"a number, or one per world, {self.num_envs}"
             )
         return [seed[i] for i in index.tolist()]
 

@@ -16,7 +16,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InvalidValueError, check_name, explain
+from interverse.core.errors import FileFormatError, InvalidValueError, check_name
 from interverse.core.files.json_text import parse_json
 from interverse.core.notebook import table_html
 
@@ -85,10 +85,8 @@ class CausalGraph(nx.DiGraph):
         for parent, child in [*edges, *both_ways]:
             if now(parent) not in known or now(child) not in known:
                 raise InvalidValueError(
-                    explain(
-                        f"edge {parent} -> {child} names an undeclared variable",
-                        fix="Declare the variable or correct the edge",
-                    )
+                    f"edge {parent} -> {child} names an undeclared variable",
+                    fix="Declare the variable or correct the edge",
                 )
             graph.add_edge(parent, child, constraint=(parent, child) in both_ways)
         for (parent, child), reason in (inert or {}).items():
@@ -249,7 +247,7 @@ class CausalGraph(nx.DiGraph):
                 graph.graph["outcomes"] = dict(data["outcomes"])
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(
-                explain(f"not a causal graph in JSON: {error}", fix="Write it with to_json")
+                f"not a causal graph in JSON: {error}", fix="Write it with to_json"
             ) from error
         return graph
 

@@ -145,12 +145,10 @@ class Replace(Intervention):
         for name, space in self.spaces.items():
             if not isinstance(space, Space):
                 raise InterventionError(
-                    explain(
-                        f"{name} is drawn from {space!r}",
-                        allowed="a space",
-                        fix=f"Pass env.unwrapped.variables[{name!r}].space_a, for instance",
-                    ),
+                    f"{name} is drawn from {space!r}",
                     [name],
+                    allowed="a space",
+                    fix=f"Pass env.unwrapped.variables[{name!r}].space_a, for instance",
                 )
 
     @property
@@ -182,11 +180,9 @@ class Joint(Intervention):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InterventionError(
-                explain(
-                    f"{', '.join(twice)} is set twice",
-                    fix="Combine interventions on different variables",
-                ),
+                f"{', '.join(twice)} is set twice",
                 twice,
+                fix="Combine interventions on different variables",
             )
 
     @property
@@ -251,7 +247,7 @@ def intervention_from_json(data: Mapping[str, Any]) -> Intervention:
             return Joint(tuple(intervention_from_json(part) for part in body))
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise FileFormatError(explain(f"not an intervention: {error}")) from error
-    raise FileFormatError(explain(f"not an intervention: {kind!r}", allowed="do, shift, replace"))
+    raise FileFormatError(f"not an intervention: {kind!r}", allowed="do, shift, replace")
 
 
 @final

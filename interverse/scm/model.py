@@ -12,7 +12,7 @@ from typing import Any, final
 
 import networkx as nx
 
-from interverse.core.errors import InterventionError, InvalidValueError, explain, unknown
+from interverse.core.errors import InterventionError, InvalidValueError, unknown
 from interverse.core.rng import Noise
 from interverse.scm.graph import CausalGraph
 from interverse.scm.intervention import Do
@@ -68,7 +68,7 @@ class SCM:
         if not nx.is_directed_acyclic_graph(self.graph):
             cycle = " -> ".join(a for a, _ in nx.find_cycle(self.graph))
             raise InvalidValueError(
-                explain(f"the mechanisms form a cycle: {cycle}", allowed="an acyclic graph")
+                f"the mechanisms form a cycle: {cycle}", allowed="an acyclic graph"
             )
         self.order = tuple(nx.lexicographical_topological_sort(self.graph))
 
@@ -104,10 +104,8 @@ class SCM:
             undeclared = seen.read - set(self.mechanisms[name].parents)
             if undeclared:
                 raise InvalidValueError(
-                    explain(
-                        f"the mechanism of {name} reads {', '.join(sorted(undeclared))}",
-                        allowed=f"its declared parents {self.mechanisms[name].parents}",
-                    )
+                    f"the mechanism of {name} reads {', '.join(sorted(undeclared))}",
+                    allowed=f"its declared parents {self.mechanisms[name].parents}",
                 )
             if record is not None:
                 record[name] = seen.read

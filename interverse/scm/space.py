@@ -334,10 +334,8 @@ def hull(a: Space, b: Space | None) -> Space:
     if isinstance(a, Choice) and isinstance(b, Choice):
         return Choice(tuple(sorted({*a.options, *b.options})), a.shape)
     raise InvalidValueError(
-        explain(
-            f"no hull of a {type(a).__name__} and a {type(b).__name__}",
-            allowed="two Box, two Integers or two Choice spaces",
-        )
+        f"no hull of a {type(a).__name__} and a {type(b).__name__}",
+        allowed="two Box, two Integers or two Choice spaces",
     )
 
 
@@ -372,7 +370,5 @@ def space_from_json(data: dict[str, Any]) -> Space:
     if kind == "UnitQuaternion":
         return UnitQuaternion(data["yaw_only"])
     raise InvalidValueError(
-        explain(
-            f"unknown space kind {kind!r}", allowed="Box, Integers, Choice, Angle, UnitQuaternion"
-        )
+        f"unknown space kind {kind!r}", allowed="Box, Integers, Choice, Angle, UnitQuaternion"
     )

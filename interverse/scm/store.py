@@ -17,7 +17,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, copy_of, to_numpy
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.scm.variable import KINDS, Binding, Kind, Variable
 
 Index = NDArray[np.int64]
@@ -118,10 +118,8 @@ class Store:
             for name in bound.of:
                 if name not in self.slots:
                     raise InvalidValueError(
-                        explain(
-                            f"a binding to {bound.binding.field} is made from {name!r}",
-                            allowed="variables that the store keeps",
-                        )
+                        f"a binding to {bound.binding.field} is made from {name!r}",
+                        allowed="variables that the store keeps",
                     )
 
     def follow(self, write: Write, kinds: Collection[str] = KINDS) -> None:
@@ -324,13 +322,11 @@ def refuse_shared_places(bound: tuple[Bound, ...], *, factors: bool) -> None:
                     place += f" of {later.binding.element}"
                 both = f"of=({earlier.variable!r}, {later.variable!r})"
                 raise InvalidValueError(
-                    explain(
-                        f"{earlier.variable} and {later.variable} both write {place}",
-                        allowed="one variable for each place, so that values say what the world is",
-                        fix="Bind one of them elsewhere, or leave it out; a world that takes "
-                        "bindings of several variables also takes one of both (function=..., "
-                        f"{both})",
-                    )
+                    f"{earlier.variable} and {later.variable} both write {place}",
+                    allowed="one variable for each place, so that values say what the world is",
+                    fix="Bind one of them elsewhere, or leave it out; a world that takes "
+                    "bindings of several variables also takes one of both (function=..., "
+                    f"{both})",
                 )
         for element in _elements(later.binding):
             by_element.setdefault(element, []).append(later)

@@ -72,17 +72,15 @@ class Variable:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InvalidValueError(
-                explain(f"kind of {self.name} is {self.kind!r}", allowed=", ".join(KINDS))
+                f"kind of {self.name} is {self.kind!r}", allowed=", ".join(KINDS)
             )
         default = np.array(self.default, dtype=self.dtype)
         default.flags.writeable = False
         object.__setattr__(self, "default", default)
         if default.shape != self.domain.shape:
             raise InvalidValueError(
-                explain(
-                    f"default of {self.name} has shape {default.shape}",
-                    allowed=f"its domain's shape {self.domain.shape}",
-                )
+                f"default of {self.name} has shape {default.shape}",
+                allowed=f"its domain's shape {self.domain.shape}",
             )
 
     @property
@@ -117,7 +115,7 @@ class Variable:
             raise UnknownNameError(unknown("space", name, SPACE_NAMES))
         if callable(self.space_a) or callable(self.space_b):
             raise InvalidValueError(
-                explain(f"the spaces of {self.name} depend on other variables", fix="resolve first")
+                f"the spaces of {self.name} depend on other variables", fix="resolve first"
             )
         if name == "A_B" and self.space_a is not None and self.space_b is not None:
             return hull(self.space_a, self.space_b)
@@ -171,11 +169,9 @@ def refuse_bindings(variables: Iterable[Variable]) -> None:
     for variable in variables:
         if variable.bindings:
             raise InvalidValueError(
-                explain(
-                    f"{variable.name} has a binding to {variable.bindings[0].field}, and nothing "
-                    f"in its world writes that",
-                    fix="Bind what an engine simulates, or let the world's own code read the value",
-                )
+                f"{variable.name} has a binding to {variable.bindings[0].field}, and nothing "
+                f"in its world writes that",
+                fix="Bind what an engine simulates, or let the world's own code read the value",
             )
 
 
@@ -183,7 +179,7 @@ def with_defaults(variables: Mapping[str, Variable], defaults: Values) -> Mappin
     """Returns the table with other defaults: the world as if it had been declared that way."""
     out = dict(variables)
     if not isinstance(defaults, Mapping):
-        raise InvalidValueError(explain(f"defaults is {defaults!r}", allowed="values by variable"))
+        raise InvalidValueError(f"defaults is {defaults!r}", allowed="values by variable")
     for name, value in defaults.items():
         variable = lookup(variables, name)
         try:
@@ -194,10 +190,7 @@ def with_defaults(variables: Mapping[str, Variable], defaults: Values) -> Mappin
         if not domain.contains(array):
             bounds = f"{domain.low.tolist()} to {domain.high.tolist()} {domain.rule}"
             raise InvalidValueError(
-                explain(
-                    f"default of {name} is {np.asarray(value).tolist()}",
-                    allowed=bounds.rstrip(),
-                )
+                f"default of {name} is {np.asarray(value).tolist()}", allowed=bounds.rstrip()
             )
         out[name] = replace(variable, default=array)
     return MappingProxyType(out)

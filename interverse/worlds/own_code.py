@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from interverse.core.code import code_hash, files_hash
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.core.registry import Entry
 from interverse.worlds import WORLDS
 
@@ -50,11 +50,9 @@ def check_trusted(file: object, task: object, options: Mapping[str, Any]) -> Non
         module = named.rpartition(":")[0]
         if module and module not in sys.modules and module.partition(".")[0] != _OURS:
             raise InvalidValueError(
-                explain(
-                    f"{file} names code of its own, {named}, and using it would run {module}",
-                    fix="If you trust whoever wrote it, pass --trust (trust=True), or name that"
-                    f" code yourself: give its id, or import {module} first",
-                )
+                f"{file} names code of its own, {named}, and using it would run {module}",
+                fix="If you trust whoever wrote it, pass --trust (trust=True), or name that"
+                f" code yourself: give its id, or import {module} first",
             )
 
 

@@ -9,7 +9,7 @@ from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 
 Colors = NDArray[np.float64]  # (entries, 3), rgb in 0..1
 
@@ -119,10 +119,8 @@ def spread(name: str, count: int) -> Colors:
     table = named(name)
     if count > len(table):
         raise InvalidValueError(
-            explain(
-                f"colors is {count}, but cmap {name!r} has {len(table)} distinct ones",
-                allowed=f"colors up to {len(table)}, or another cmap: {', '.join(_names())}",
-            )
+            f"colors is {count}, but cmap {name!r} has {len(table)} distinct ones",
+            allowed=f"colors up to {len(table)}, or another cmap: {', '.join(_names())}",
         )
     if name == "Primary":
         return table[:count].copy()

@@ -24,7 +24,6 @@ from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
     check_name,
-    explain,
     unknown,
 )
 from interverse.core.rng import Noise
@@ -274,10 +273,7 @@ class World(ABC):
         It draws from addresses other than the reset's, or it would return the present goal.
         """
         raise InvalidValueError(
-            explain(
-                f"{type(self).__name__} has no goal sampler",
-                fix="Use another actor, such as uniform",
-            )
+            f"{type(self).__name__} has no goal sampler", fix="Use another actor, such as uniform"
         )
 
     def absent(self, values: Mapping[str, Array], worlds: Index) -> Mapping[str, NDArray[np.bool_]]:

@@ -21,7 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
-from interverse.core.errors import InvalidValueError, StorageError, explain
+from interverse.core.errors import InvalidValueError, StorageError
 
 _MARK = re.compile(r"\.([0-9a-f]{6})-(\d+)-[0-9a-f]{8}\.partial")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -41,7 +41,7 @@ def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
     """
     check_path(path)
     if path.is_dir():
-        raise StorageError(explain(f"{path} is a folder", allowed="the name of a file"))
+        raise StorageError(f"{path} is a folder", allowed="the name of a file")
     mark = f"{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     partial = path.with_name(f".{path.name}.{mark}.partial{path.suffix}")
     with storage(path):
@@ -64,7 +64,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         file = next((part for part in (folder, *folder.parents) if part.is_file()), folder)
-        raise StorageError(explain(f"{file} is a file", allowed="a folder")) from error
+        raise StorageError(f"{file} is a file", allowed="a folder") from error
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
@@ -81,7 +81,7 @@ def check_path(path: str | os.PathLike[str]) -> None:
         whole = False
     if not whole:
         shown = text if len(text) <= 100 else f"{text[:100]}..."
-        raise InvalidValueError(explain(f"a name is {shown!r}", allowed="whole characters"))
+        raise InvalidValueError(f"a name is {shown!r}", allowed="whole characters")
 
 
 def write_bytes(path: Path, data: bytes) -> Path:
@@ -147,10 +147,8 @@ def storage(path: Path) -> Iterator[None]:
         if not _is_full(error):
             raise
         raise StorageError(
-            explain(
-                f"no space is left to write {path}",
-                fix="Free some and start the same command again: what is finished is kept",
-            )
+            f"no space is left to write {path}",
+            fix="Free some and start the same command again: what is finished is kept",
         ) from error
 
 
@@ -208,10 +206,8 @@ def alone_in(folder: Path) -> Iterator[None]:
             yield
     except Timeout:
         raise InvalidValueError(
-            explain(
-                f"another process is at work in {folder}",
-                fix="Wait until it ends, or choose another folder",
-            )
+            f"another process is at work in {folder}",
+            fix="Wait until it ends, or choose another folder",
         ) from None
 
 

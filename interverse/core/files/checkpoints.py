@@ -113,10 +113,8 @@ class Checkpoints:
         if not problems:
             return None
         raise FileFormatError(
-            explain(
-                f"every checkpoint in {self.folder} is damaged ({'; '.join(problems)})",
-                fix="Delete the folder to start the run afresh",
-            )
+            f"every checkpoint in {self.folder} is damaged ({'; '.join(problems)})",
+            fix="Delete the folder to start the run afresh",
         )
 
     def clear(self) -> None:

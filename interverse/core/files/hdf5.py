@@ -134,5 +134,5 @@ class _Check:
 
     def _refuse(self, what: str) -> None:
         raise FileFormatError(
-            explain(f"{self._name} has {what}", fix="Do not trust this file; make it again")
+            f"{self._name} has {what}", fix="Do not trust this file; make it again"
         )

@@ -43,10 +43,10 @@ def parse_json(text: str | bytes, what: str = "the text") -> Any:
     {'seed': 3}
     """
     if not isinstance(text, str | bytes):
-        raise FileFormatError(explain(f"{what} is a {type(text).__name__}", allowed="JSON text"))
+        raise FileFormatError(f"{what} is a {type(text).__name__}", allowed="JSON text")
     if len(text) > MOST_BYTES:
         raise FileFormatError(
-            explain(f"{what} has {len(text):,} bytes of JSON", allowed=f"at most {MOST_BYTES:,}")
+            f"{what} has {len(text):,} bytes of JSON", allowed=f"at most {MOST_BYTES:,}"
         )
     try:
         value = json.loads(text)
@@ -61,7 +61,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     file = Path(path)
     if file.stat().st_size > MOST_BYTES:
         raise FileFormatError(
-            explain(f"{file} has {file.stat().st_size:,} bytes", allowed=f"at most {MOST_BYTES:,}")
+            f"{file} has {file.stat().st_size:,} bytes", allowed=f"at most {MOST_BYTES:,}"
         )
     return parse_json(file.read_bytes(), str(file))
 
@@ -71,7 +71,7 @@ def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     value = read_json(path)
     if not isinstance(value, dict):
         kind = type(value).__name__
-        raise FileFormatError(explain(f"{path} holds a {kind}", allowed="a JSON object"))
+        raise FileFormatError(f"{path} holds a {kind}", allowed="a JSON object")
     return value
 
 
@@ -88,4 +88,4 @@ def _check_depth(value: Any, what: str) -> None:
         if not deeper:
             return
         level = deeper
-    raise FileFormatError(explain(f"{what} is nested", allowed=f"at most {_DEEPEST} levels deep"))
+    raise FileFormatError(f"{what} is nested", allowed=f"at most {_DEEPEST} levels deep")

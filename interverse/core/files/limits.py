@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError
 
 MEMORY = 256 * 2**20  # bytes that any file may unfold to
 RATIO = 100  # times its own size that a larger file may unfold to; pictures reach some 60
@@ -20,15 +20,13 @@ def check_unfolded(name: str, *, unfolded: int, stored: int) -> None:
     most = max(MEMORY, RATIO * stored)
     if unfolded > most:
         raise FileFormatError(
-            explain(
-                f"{name} has {stored:,} bytes and unfolds to {unfolded:,}",
-                allowed=f"at most {most:,}",
-                fix="Do not trust this file; make it again",
-            )
+            f"{name} has {stored:,} bytes and unfolds to {unfolded:,}",
+            allowed=f"at most {most:,}",
+            fix="Do not trust this file; make it again",
         )
 
 
 def check_count(name: str, count: int, most: int = NAMES) -> None:
     """Raises if a file has more parts than anything made here has."""
     if count > most:
-        raise FileFormatError(explain(f"{name} has {count:,} parts", allowed=f"at most {most:,}"))
+        raise FileFormatError(f"{name} has {count:,} parts", allowed=f"at most {most:,}")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError
 from interverse.core.files.limits import MEMORY, check_count, check_unfolded
 
 _MOST_VALUES = 20_000_000  # numbers in a table
@@ -36,10 +36,8 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FileFormatError(
-            explain(
-                f"{source} is truncated or not a Parquet file ({first})",
-                fix="Make it again: a finished evaluation is not repeated, only what is missing",
-            )
+            f"{source} is truncated or not a Parquet file ({first})",
+            fix="Make it again: a finished evaluation is not repeated, only what is missing",
         ) from None
 
 

@@ -66,11 +66,9 @@ def read_torch(source: str | os.PathLike[str] | bytes, what: str = "") -> Mappin
         found = torch.load(opened, map_location="cpu", weights_only=True)
     except Exception as error:  # Torch raises whatever its unpickler does, pickle.UnpicklingError
         problem = f"{name} cannot be read: it is corrupt, or holds more than tensors"
-        raise FileFormatError(explain(problem, fix="Save a state dict")) from error
+        raise FileFormatError(problem, fix="Save a state dict") from error
     if not isinstance(found, Mapping):
-        raise FileFormatError(
-            explain(f"{name} holds a {type(found).__name__}", allowed="a mapping")
-        )
+        raise FileFormatError(f"{name} holds a {type(found).__name__}", allowed="a mapping")
     for part in _tensors(found):
         if part.numel() * part.element_size() > part.untyped_storage().nbytes():
             raise FileFormatError(explain(f"{name} has a tensor that is larger than its bytes"))

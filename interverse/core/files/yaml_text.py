@@ -38,12 +38,12 @@ def read_yaml(path: str | os.PathLike[str], known: Collection[str] = ()) -> dict
     file = Path(path)
     if file.stat().st_size > _MOST_BYTES:
         raise FileFormatError(
-            explain(f"{file} has {file.stat().st_size:,} bytes", allowed=f"at most {_MOST_BYTES:,}")
+            f"{file} has {file.stat().st_size:,} bytes", allowed=f"at most {_MOST_BYTES:,}"
         )
     value = parse_yaml(file.read_bytes(), file.name)
     if not isinstance(value, dict):
         raise FileFormatError(
-            explain(f"{file} holds a {type(value).__name__}", allowed="lines of KEY: VALUE")
+            f"{file} holds a {type(value).__name__}", allowed="lines of KEY: VALUE"
         )
     if known:
         check_keys(value, known, file.name)
@@ -57,9 +57,7 @@ def parse_yaml(text: str | bytes, what: str = "the text") -> Any:
     {'seeds': [0, 1], 'rate': 0.001, 'space': 'no'}
     """
     if len(text) > _MOST_BYTES:
-        raise FileFormatError(
-            explain(f"{what} has {len(text):,} bytes", allowed=f"at most {_MOST_BYTES:,}")
-        )
+        raise FileFormatError(f"{what} has {len(text):,} bytes", allowed=f"at most {_MOST_BYTES:,}")
     try:
         _check_events(text, what)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -103,7 +101,7 @@ def _check_events(text: str | bytes, what: str) -> None:
         if fault:
             line = event.start_mark.line + 1
             raise FileFormatError(
-                explain(f"{what}, line {line}, {fault}", allowed="mappings, lists, text, numbers")
+                f"{what}, line {line}, {fault}", allowed="mappings, lists, text, numbers"
             )
 
 

@@ -63,7 +63,7 @@ def _check(members: list[zipfile.ZipInfo], name: str, size: int) -> None:
         path = PurePosixPath(member.filename)
         if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
             raise FileFormatError(
-                explain(f"{name} has a member {member.filename!r}", allowed="relative names")
+                f"{name} has a member {member.filename!r}", allowed="relative names"
             )
 
 
@@ -96,9 +96,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
             read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             shape, _, dtype = read(file, max_header_size=_LONGEST_HEADER)
             if dtype.hasobject:
-                raise FileFormatError(
-                    explain(f"{member.filename} holds Python objects", allowed="numbers")
-                )
+                raise FileFormatError(f"{member.filename} holds Python objects", allowed="numbers")
             if any(n < 0 for n in shape) or math.prod(shape) * dtype.itemsize > member.file_size:
                 raise FileFormatError(
                     explain(f"{member.filename} is shorter than its shape {shape}")

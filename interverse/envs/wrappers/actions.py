@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from interverse.core.arrays import from_rotation_vector, to_rotation_vector
-from interverse.core.errors import InterventionError, InvalidValueError, check_whole, explain
+from interverse.core.errors import InterventionError, InvalidValueError, check_whole
 from interverse.envs.wrappers.forms import Rules, SingleForm, VectorForm
 
 
@@ -75,9 +75,7 @@ class _Selector(Rules):
         inner: Any = self.unwrapped
         if getattr(inner.world.options, "skip_frame", None) != 1:
             raise InvalidValueError(
-                explain(
-                    "ObjectSelector needs single substeps", fix="Make the env with skip_frame=1"
-                )
+                "ObjectSelector needs single substeps", fix="Make the env with skip_frame=1"
             )
         robot: Any = self.action_of_one
         self._low = np.tile(np.asarray(robot.low), (self.count, 1))
@@ -106,7 +104,7 @@ class _Selector(Rules):
         """Moves and turns one block in each world; the fingers stay at their lowest command."""
         if actions.shape != self._choices.shape or not self._choices.contains(actions):
             given = f"actions are {actions.tolist()}" if self.many else f"action is {actions[0]}"
-            raise InvalidValueError(explain(f"the {given}", allowed=f"{self.action_space}"))
+            raise InvalidValueError(f"the {given}", allowed=f"{self.action_space}")
         driver = self.unwrapped.driver
         self._refused = np.full(len(actions), "", dtype=object)
         moving = actions[:, 1:].any(axis=1)

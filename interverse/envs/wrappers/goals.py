@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.rng import Noise, check_seed
 from interverse.envs.single import WorldEnv
 from interverse.envs.values import to_numpy
@@ -28,10 +28,8 @@ class _Goals(Rules):
         self._alone, world = goal_rewards, self.unwrapped.world
         if getattr(world, "goal_reward", None) is None:
             raise InvalidValueError(
-                explain(
-                    f"{env} has no goals to relabel",
-                    allowed="worlds with goal_reward, such as trifinger",
-                )
+                f"{env} has no goals to relabel",
+                allowed="worlds with goal_reward, such as trifinger",
             )
         goals = {
             name: gym.spaces.Box(-np.inf, np.inf, (size,), np.float64)
@@ -65,13 +63,11 @@ class _Goals(Rules):
         world = self.unwrapped.world
         if not self._alone and (beyond := world.beyond_goals):
             raise InvalidValueError(
-                explain(
-                    f"a step of this world earns by {beyond}, which goals alone do not tell",
-                    allowed="compute_reward where it gives what the step gave",
-                    fix="Make the world with sparse_reward=True or dense_reward_weights of 0 "
-                    "alone, or the wrapper with goal_rewards=True, so that steps earn what goals "
-                    "alone do",
-                )
+                f"a step of this world earns by {beyond}, which goals alone do not tell",
+                allowed="compute_reward where it gives what the step gave",
+                fix="Make the world with sparse_reward=True or dense_reward_weights of 0 "
+                "alone, or the wrapper with goal_rewards=True, so that steps earn what goals "
+                "alone do",
             )
         rows = world.goal_reward(np.atleast_2d(achieved_goal), np.atleast_2d(desired_goal))
         return rows[0] if np.ndim(achieved_goal) == 1 else rows
@@ -125,7 +121,7 @@ def sample_new_goal(
     """
     driver = env.unwrapped.driver
     if not np.all(driver.running):
-        raise InvalidValueError(explain("there is no episode yet", fix="Call reset() first"))
+        raise InvalidValueError("there is no episode yet", fix="Call reset() first")
     noise = Noise(driver.seeds, driver.episodes, driver.steps)
     chosen = driver.world.options.space if space is None else space
     goal: dict[str, NDArray[Any]] = {}

@@ -148,18 +148,14 @@ def _from_family(text: str, objects: int) -> Adjacency:
         raise InvalidValueError(unknown("graph", text, names, fix=f"Or give {_HINT}"))
     if suffix and int(suffix) != objects:
         raise InvalidValueError(
-            explain(
-                f"graph {text!r} has {int(suffix)} objects, but objects is {objects}",
-                fix=f"Pass objects={int(suffix)}, or graph={family!r}",
-            )
+            f"graph {text!r} has {int(suffix)} objects, but objects is {objects}",
+            fix=f"Pass objects={int(suffix)}, or graph={family!r}",
         )
     if family in _THREE_ONLY and objects != 3:
         other = "tree" if family == "fork" else "full"
         raise InvalidValueError(
-            explain(
-                f"graph {text!r} has three objects, but objects is {objects}",
-                fix=f"Pass objects=3, or graph={other!r}",
-            )
+            f"graph {text!r} has three objects, but objects is {objects}",
+            fix=f"Pass objects=3, or graph={other!r}",
         )
     return adjacency_of(FAMILIES[family](objects), objects)
 
@@ -168,16 +164,14 @@ def _from_matrix(graph: Sequence[Any] | NDArray[Any], objects: int) -> Adjacency
     try:
         matrix = np.asarray(graph)
     except (ValueError, TypeError) as error:
-        raise InvalidValueError(explain(f"graph is no matrix: {error}", allowed=_HINT)) from error
+        raise InvalidValueError(f"graph is no matrix: {error}", allowed=_HINT) from error
     if matrix.shape != (objects, objects):
         raise InvalidValueError(
-            explain(
-                f"the graph's matrix has shape {matrix.shape}",
-                allowed=f"({objects}, {objects}), one row per object",
-            )
+            f"the graph's matrix has shape {matrix.shape}",
+            allowed=f"({objects}, {objects}), one row per object",
         )
     if matrix.dtype.kind not in "biuf" or not np.all((matrix == 0) | (matrix == 1)):
-        raise InvalidValueError(explain("the graph's matrix holds other values", allowed="0 and 1"))
+        raise InvalidValueError("the graph's matrix holds other values", allowed="0 and 1")
     return adjacency_of(edges_of(matrix), objects)
 
 
@@ -229,15 +223,13 @@ def _nodes(term: str, text: str, objects: int) -> tuple[list[int], bool]:
 
 
 def _bad_text(text: str, problem: str) -> InvalidValueError:
-    return InvalidValueError(explain(f"graph {text!r} cannot be read: {problem}", allowed=_HINT))
+    return InvalidValueError(f"graph {text!r} cannot be read: {problem}", allowed=_HINT)
 
 
 def _check_node(node: int, objects: int) -> None:
     if not 0 <= node < objects:
         raise InvalidValueError(
-            explain(
-                f"the graph names object {node}, but there are {objects}",
-                allowed=f"0 to {objects - 1}",
-                fix=f"Pass objects={node + 1} or more",
-            )
+            f"the graph names object {node}, but there are {objects}",
+            allowed=f"0 to {objects - 1}",
+            fix=f"Pass objects={node + 1} or more",
         )

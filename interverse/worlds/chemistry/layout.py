@@ -104,11 +104,9 @@ def tables_of(options: ChemistryOptions) -> dict[int, NDArray[np.float64]]:
     for v, table in enumerate(found):
         if table is None:
             raise InvalidValueError(
-                explain(
-                    f"object {v} has too many parents for a table",
-                    allowed=f"{MOST_TABLE_ROWS} rows at most",
-                    fix="Pass cpt='network', or a sparser graph",
-                )
+                f"object {v} has too many parents for a table",
+                allowed=f"{MOST_TABLE_ROWS} rows at most",
+                fix="Pass cpt='network', or a sparser graph",
             )
     return {v: chances_of(table) for v, table in enumerate(found) if v and table is not None}
 
@@ -119,20 +117,18 @@ def _check_defaults(
     for name in options.defaults:
         if given[name].read_only:
             raise InvalidValueError(
-                explain(f"{name} has a default, but can only be read", fix="Leave it out")
+                f"{name} has a default, but can only be read", fix="Leave it out"
             )
     whole = given["graph/adjacency"].default
     if "graph/adjacency" in options.defaults and not np.array_equal(whole, matrix):
         raise InvalidValueError(
-            explain("defaults for graph/adjacency and for edges disagree", fix="Give one of them")
+            "defaults for graph/adjacency and for edges disagree", fix="Give one of them"
         )
     placed = [n for n in options.defaults if n.endswith("/position")]
     if placed and options.moves:
         raise InvalidValueError(
-            explain(
-                f"{placed[0]} has a default, but positions are drawn each episode",
-                fix="Pass movement='static', or intervene after the reset",
-            )
+            f"{placed[0]} has a default, but positions are drawn each episode",
+            fix="Pass movement='static', or intervene after the reset",
         )
     for name in options.defaults:
         if name.endswith("/cpt"):

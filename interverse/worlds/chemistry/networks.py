@@ -152,10 +152,8 @@ def file_graph(path: str | Path, objects: int) -> NDArray[np.int64]:
     found = np.asarray(_read(path)["graph"]).astype(np.int64)
     if found.shape != (objects, objects) or np.triu(found).any():
         raise FileFormatError(
-            explain(
-                f"{Path(path).name} has a graph of shape {found.shape}, objects is {objects}",
-                allowed="one row per object, parents before their children",
-            )
+            f"{Path(path).name} has a graph of shape {found.shape}, objects is {objects}",
+            allowed="one row per object, parents before their children",
         )
     return found
 
@@ -191,11 +189,9 @@ def _layers(
     wanted = [(h, n * k), (h,), (k, h), (k,)]
     if [part.shape for part in found] != wanted:
         raise FileFormatError(
-            explain(
-                f"{Path(path).name} has layers of {[part.shape for part in found]}",
-                allowed=str(wanted),
-                fix="Choose objects, colors and hidden as the file has them",
-            )
+            f"{Path(path).name} has layers of {[part.shape for part in found]}",
+            allowed=str(wanted),
+            fix="Choose objects, colors and hidden as the file has them",
         )
     return found
 
@@ -208,7 +204,5 @@ def _read(path: str | Path) -> Mapping[str, Any]:
         raise FileFormatError(explain(f"cpt_file is {path!r}: there is no such file"))
     found = read_torch(path)
     if "graph" not in found or "mlp0" not in found:
-        raise FileFormatError(
-            explain(f"{Path(path).name} has no graph or no mlp0", allowed=_ALLOWED)
-        )
+        raise FileFormatError(f"{Path(path).name} has no graph or no mlp0", allowed=_ALLOWED)
     return dict(found)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.rng import Noise
 from interverse.core.type_checks import Seed, number, one_of, validated, whole
 from interverse.worlds import palette
@@ -136,27 +136,21 @@ class ChemistryOptions(WorldOptions):
             raise _needs_mode("target_steps", self.target_steps, "rl or delayed", self.mode)
         if self.mode == "moving" and self.colors > len(DIRECTIONS):
             raise InvalidValueError(
-                explain(
-                    f"colors is {self.colors}, and mode 'moving' has {len(DIRECTIONS)} directions",
-                    allowed=f"2 to {len(DIRECTIONS)}",
-                )
+                f"colors is {self.colors}, and mode 'moving' has {len(DIRECTIONS)} directions",
+                allowed=f"2 to {len(DIRECTIONS)}",
             )
         for name, given in (("cpt", self.cpt != "network"), ("cpt_file", self.cpt_file)):
             if given and (self.meta or self.mode == "delayed"):
                 raise InvalidValueError(
-                    explain(
-                        f"{name} is {getattr(self, name)!r}, mode is {self.mode!r}, meta is"
-                        f" {self.meta}",
-                        allowed=f"{name} in modes rl, plain and moving, without meta",
-                    )
+                    f"{name} is {getattr(self, name)!r}, mode is {self.mode!r}, meta is"
+                    f" {self.meta}",
+                    allowed=f"{name} in modes rl, plain and moving, without meta",
                 )
         if self.cpt_file is not None and (self.graph is not None or self.least_effect):
             raise InvalidValueError(
-                explain(
-                    f"cpt_file brings its graph, but graph is {self.graph!r} and least_effect is"
-                    f" {self.least_effect} (chain, full, collider and random set them)",
-                    fix="Pass cpt_file to chemistry/custom-v1, without graph and least_effect",
-                )
+                f"cpt_file brings its graph, but graph is {self.graph!r} and least_effect is"
+                f" {self.least_effect} (chain, full, collider and random set them)",
+                fix="Pass cpt_file to chemistry/custom-v1, without graph and least_effect",
             )
         palette.spread(self.colormap, self.colors)  # raises for an unknown or too small one
         object.__setattr__(self, "observed", _observed(self.observed, self.objects))
@@ -168,10 +162,8 @@ class ChemistryOptions(WorldOptions):
         has_delays = self.mode == "delayed" and self.delay is None
         if self.graph_seed and not has_delays and not self.graph_is_random:
             raise InvalidValueError(
-                explain(
-                    f"graph_seed is {self.graph_seed}, but the graph is not drawn",
-                    allowed="graph_seed with a random graph, or with drawn delays (mode delayed)",
-                )
+                f"graph_seed is {self.graph_seed}, but the graph is not drawn",
+                allowed="graph_seed with a random graph, or with drawn delays (mode delayed)",
             )
 
     def _check_numbers(self) -> None:
@@ -179,17 +171,13 @@ class ChemistryOptions(WorldOptions):
             also = [n for n in ("weights", "gain", "bias") if getattr(self, n) is not None]
             if also:
                 raise InvalidValueError(
-                    explain(
-                        f"skewness and {', '.join(also)} are both given",
-                        fix="Give the named level, or the three numbers behind it",
-                    )
+                    f"skewness and {', '.join(also)} are both given",
+                    fix="Give the named level, or the three numbers behind it",
                 )
         if self.least_effect and self.meta:
             raise InvalidValueError(
-                explain(
-                    "least_effect and meta are both given",
-                    fix="Leave one out: networks drawn each episode are not screened",
-                )
+                "least_effect and meta are both given",
+                fix="Leave one out: networks drawn each episode are not screened",
             )
 
     @property
@@ -268,7 +256,7 @@ class ChemistryOptions(WorldOptions):
 
 def _needs_mode(name: str, value: object, wanted: str, mode: str) -> InvalidValueError:
     return InvalidValueError(
-        explain(f"{name} is {value!r}, but mode is {mode!r}", allowed=f"{name} in mode {wanted}")
+        f"{name} is {value!r}, but mode is {mode!r}", allowed=f"{name} in mode {wanted}"
     )
 
 
@@ -279,7 +267,5 @@ def _observed(given: Any, objects: int) -> tuple[int, ...] | None:
     for node in nodes:
         check_whole(node, "observed", objects - 1, least=0)
     if not nodes or len(set(nodes)) != len(nodes):
-        raise InvalidValueError(
-            explain(f"observed is {nodes}", allowed="at least one object, each once")
-        )
+        raise InvalidValueError(f"observed is {nodes}", allowed="at least one object, each once")
     return tuple(sorted(int(node) for node in nodes))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, unknown
 from interverse.scm import Binding
 from interverse.sim import Engine, coulomb
 from interverse.worlds.trifinger.scene import FINGER_FRICTION, ArenaScene, ContactMode
@@ -109,10 +109,8 @@ def contact_mode(asked: ContactMode | None, device: str, blocks: int) -> Contact
         return "convex" if cannot or blocks > _PILE else "exact"
     if cannot:
         raise InvalidValueError(
-            explain(
-                f'contact is "exact", which cannot be had on {device}: {cannot}',
-                allowed='"convex", or None for the best there is',
-            )
+            f'contact is "exact", which cannot be had on {device}: {cannot}',
+            allowed='"convex", or None for the best there is',
         )
     return asked
 
@@ -247,7 +245,7 @@ def force_between(engine: Engine, scene: ArenaScene, a: str, b: str) -> Array:
 def _sensor(scene: ArenaScene, kind: str, a: str, b: str) -> str:
     if not scene.sensors:
         raise InvalidValueError(
-            explain("this world has no contact sensors", fix="Make it with contact_sensors=True")
+            "this world has no contact sensors", fix="Make it with contact_sensors=True"
         )
     pairs = touch_sensors(scene)
     for one, other in ((a, b), (b, a)):

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.core.arrays import from_mujoco, rotate
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
@@ -163,9 +163,7 @@ class DeviceArena:
     def _set_starts(self, starts: Mapping[str, NDArray[Any]]) -> None:
         for name, wanted in _MUST_BE.items():
             if np.any(starts.get(f"store/{name}", wanted) != wanted):
-                raise InvalidValueError(
-                    explain(f"starts set {name}", allowed=f"{wanted} on a device")
-                )
+                raise InvalidValueError(f"starts set {name}", allowed=f"{wanted} on a device")
         kind = self._qpos.dtype
         held = {f"store/{name}" for name in _HELD}
         self._count = len(starts["physics"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.worlds.trifinger.contacts import contact_mode
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.world import changed_options
@@ -60,21 +60,17 @@ def check_device_options(options: TriFingerOptions, device: str) -> None:
     """
     if options.task not in DEVICE_TASKS:
         raise InvalidValueError(
-            explain(
-                f"{options.task} has no device form",
-                allowed=", ".join(DEVICE_TASKS),
-                fix="Train it with --algorithm sb3_ppo",
-            )
+            f"{options.task} has no device form",
+            allowed=", ".join(DEVICE_TASKS),
+            fix="Train it with --algorithm sb3_ppo",
         )
     if device == "cpu":
         raise InvalidValueError(
-            explain("device is 'cpu', where arrays are NumPy's", allowed="cuda, torch, warp")
+            "device is 'cpu', where arrays are NumPy's", allowed="cuda, torch, warp"
         )
     for name in sorted(changed_options(options).keys() - {*BY_ARENA, *BY_STARTS}):
         raise InvalidValueError(
-            explain(
-                f"option {name} is {getattr(options, name)!r}, but {REFUSED[name]}",
-                fix="Leave it out, or use make_vec on the CPU or --algorithm sb3_ppo",
-            )
+            f"option {name} is {getattr(options, name)!r}, but {REFUSED[name]}",
+            fix="Leave it out, or use make_vec on the CPU or --algorithm sb3_ppo",
         )
     contact_mode(options.contact, device, blocks=1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, namespace
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.scm.store import Store
 from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.pictures import (
@@ -275,7 +275,7 @@ class Observer:
             check_name("observation key", name, sorted(allowed))
         if len(set(keys)) < len(keys):
             raise InvalidValueError(
-                explain(f"observation_keys names a key twice: {keys}", allowed="each once")
+                f"observation_keys names a key twice: {keys}", allowed="each once"
             )
 
         def reader(name: str) -> Callable[[], Array]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.type_checks import named, one_of, validated, whole
 from interverse.scm.variable import SpaceName
 from interverse.worlds.trifinger.contacts import contact_mode
@@ -123,10 +123,8 @@ class TriFingerOptions(WorldOptions):
     def __post_init__(self) -> None:
         if self.device in ("cpu", "torch") and (self.contacts or self.constraints):
             raise InvalidValueError(
-                explain(
-                    f"contacts or constraints are given with device={self.device!r}",
-                    allowed="None, for MuJoCo on the CPU has room for any number",
-                )
+                f"contacts or constraints are given with device={self.device!r}",
+                allowed="None, for MuJoCo on the CPU has room for any number",
             )
         self._check_cameras()
         self._check_rewards()
@@ -140,9 +138,7 @@ class TriFingerOptions(WorldOptions):
             or len(set(chosen)) < len(chosen)
         ):
             raise InvalidValueError(
-                explain(
-                    f"cameras is {self.cameras!r}", allowed=f"distinct numbers of 0 to {count - 1}"
-                )
+                f"cameras is {self.cameras!r}", allowed=f"distinct numbers of 0 to {count - 1}"
             )
         for kind in tuple(self.picture_kinds) or (None,):
             check_name("picture_kinds", kind, PICTURES)
@@ -153,9 +149,7 @@ class TriFingerOptions(WorldOptions):
         numbers = [*(() if weights is None else weights), *(() if single is None else (single,))]
         if not all(isinstance(w, int | float | np.number) and _is_weight(w) for w in numbers):
             raise InvalidValueError(
-                explain(
-                    f"reward weights are {numbers}", allowed=f"numbers within ±{_MOST_WEIGHT:g}"
-                )
+                f"reward weights are {numbers}", allowed=f"numbers within ±{_MOST_WEIGHT:g}"
             )
 
     @property
@@ -195,9 +189,7 @@ def _scene(
     room: dict[str, Any] = {}
     if most is not None and not task.varies:
         raise InvalidValueError(
-            explain(
-                f"max_blocks is {most}, but the blocks of {task.name} are fixed", allowed="None"
-            )
+            f"max_blocks is {most}, but the blocks of {task.name} are fixed", allowed="None"
         )
     if most is None and task.varies and space != "A_B":
         own = [v for v in task.variables(scene) if v.name in task.generators]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 
 from interverse.core.arrays import Array, like, namespace
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.type_checks import named, one_of, validated
 from interverse.sim.inertia import ScaledInertia
 
@@ -278,7 +278,7 @@ class RobotControl:
         """
         if action.shape[-1] != 9:
             raise InvalidValueError(
-                explain(f"an action has 9 entries, got shape {action.shape}", allowed="(..., 9)")
+                f"an action has 9 entries, got shape {action.shape}", allowed="(..., 9)"
             )
         xp, mode = namespace(action, joints), self.mode
         low, high = like(_ACTION_BOUNDS[mode], joints)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.type_checks import named, one_of, validated
 from interverse.sim.inertia import box_inertia as half_box_inertia
 from interverse.worlds.trifinger.drag import JOINT_DAMPING, Drag
@@ -57,7 +57,7 @@ class BlockMesh:
         whole = volumes.sum()
         if abs(whole) < 1e-9:
             raise InvalidValueError(
-                explain("the mesh encloses no volume", fix="Give it closed, evenly wound faces")
+                "the mesh encloses no volume", fix="Give it closed, evenly wound faces"
             )
         x, y, z = (volumes[:, None] * corners.sum(axis=1)).sum(axis=0) / (4 * whole)
         return float(x), float(y), float(z)
@@ -68,12 +68,12 @@ class BlockMesh:
         points = np.asarray(vertices, float)
         if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
             raise InvalidValueError(
-                explain(f"mesh vertices have shape {points.shape}", allowed="(n, 3) with n >= 4")
+                f"mesh vertices have shape {points.shape}", allowed="(n, 3) with n >= 4"
             )
         low, high = points.min(axis=0), points.max(axis=0)
         if (high <= low).any():
             raise InvalidValueError(
-                explain("the mesh is flat: its bounding box has no volume", fix="Give it thickness")
+                "the mesh is flat: its bounding box has no volume", fix="Give it thickness"
             )
         unit = (points - (low + high) / 2) / (high - low)
         return BlockMesh(
@@ -249,9 +249,7 @@ class ArenaScene:
             room = getattr(self, name)
             if room is not None and room < len(held):
                 raise InvalidValueError(
-                    explain(
-                        f"{name}={room} is less than the {len(held)} given", fix=f"Raise {name}"
-                    )
+                    f"{name}={room} is less than the {len(held)} given", fix=f"Raise {name}"
                 )
 
     @property
@@ -301,7 +299,7 @@ def parking_position(index: int) -> Vector:
 
 def _positive(what: str, *values: float) -> None:
     if not all(v > 0 for v in values):
-        raise InvalidValueError(explain(f"{what} must be > 0, got {values}", allowed="> 0"))
+        raise InvalidValueError(f"{what} must be > 0, got {values}", allowed="> 0")
 
 
 # The names under which tasks outside the package know these classes.

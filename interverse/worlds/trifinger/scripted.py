@@ -19,7 +19,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.worlds.trifinger.grasps import (
     GRIP,
     ArenaState,
@@ -409,18 +409,13 @@ def scripted_policy(layout: ObservationLayout, options: TriFingerOptions) -> Any
         return None
     if options.action_mode not in ("joint_positions", "end_effector_positions"):
         raise InvalidValueError(
-            explain(
-                f"the scripted policy cannot act in action_mode {options.action_mode!r}",
-                allowed="joint_positions, end_effector_positions",
-                fix="Make the world with the default action_mode",
-            )
+            f"the scripted policy cannot act in action_mode {options.action_mode!r}",
+            allowed="joint_positions, end_effector_positions",
+            fix="Make the world with the default action_mode",
         )
     if options.observation_mode == "pixel":
         raise InvalidValueError(
-            explain(
-                "the scripted policy cannot see pixels",
-                allowed="observation_mode structured or mixed",
-            )
+            "the scripted policy cannot see pixels", allowed="observation_mode structured or mixed"
         )
     senses = ObservationReader(layout, options)
     if options.task == "reaching":

@@ -140,10 +140,8 @@ class TriFinger(World):
         weights = task.weights if given is None else given
         if len(weights) != len(task.weights):
             raise InvalidValueError(
-                explain(
-                    f"dense_reward_weights has {len(weights)} entries",
-                    allowed=f"{len(task.weights)}, one for each dense term of {task.name}",
-                )
+                f"dense_reward_weights has {len(weights)} entries",
+                allowed=f"{len(task.weights)}, one for each dense term of {task.name}",
             )
         self._weights = tuple(float(w) for w in weights) if any(weights) else ()
         self._share = task.fractional_weight if share is None else float(share)
