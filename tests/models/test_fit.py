@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -151,50 +146,6 @@ def test_a_killed_run_ends_like_an_unbroken_one(model, loss, killed_after, squar
     assert same_weights(unbroken, resumed)
     assert [r["valid"] for r in resumed.history] == [r["valid"] for r in unbroken.history]
     assert same_weights(Fitted.load(tmp_path / "seed-4"), unbroken)
-
-
-_CHILD = """
-import os, sys
-import torch
-sys.path.insert(0, sys.argv[2])
-from tests.models.conftest import tiny_config, walk
-from interverse.models.fit import Fit
-from interverse.models.source import ArraySource
-from interverse.models.world_fit import fit_world_model
-torch.set_num_threads(1)
-def die(epoch):
-    if epoch.epoch == 2:
-        os.kill(os.getpid(), 9)
-train, valid = (ArraySource(*walk(4, 5, seed=s)[:2]) for s in (0, 1))
-how = Fit(epochs=3, batch_size=8, out=sys.argv[1])
-fit_world_model(tiny_config(), how, train, valid, listeners=[die])
-"""
-
-
-def test_a_run_killed_by_the_system_goes_on(squares, tmp_path, tiny):
-    root = Path(__file__).parents[2]
-    child = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(tmp_path), str(root)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        check=False,
-    )
-    assert child.returncode == -9
-    train, valid = (ArraySource(*squares(4, 5, seed=s)[:2]) for s in (0, 1))
-    (unbroken,) = fit_world_model(tiny(), Fit(epochs=3, batch_size=8), train, valid)
-    (resumed,) = fit_world_model(tiny(), Fit(epochs=3, batch_size=8, out=tmp_path), train, valid)
-    assert same_weights(unbroken, resumed)
-
-
-def test_a_half_written_record_is_not_used(squares, tmp_path, tiny):
-    train, valid = (ArraySource(*squares(4, 5, seed=s)[:2]) for s in (0, 1))
-    how = Fit(epochs=2, batch_size=8, out=tmp_path)
-    with pytest.raises(Killed):
-        fit_world_model(tiny(), how, train, valid, listeners=[kill_after(1)])
-    folder = tmp_path / "training-0" / "checkpoint"
-    (folder / "generation-2.safetensors").write_bytes(b"half")
-    (resumed,) = fit_world_model(tiny(), how, train, valid)
-    (unbroken,) = fit_world_model(tiny(), Fit(epochs=2, batch_size=8), train, valid)
-    assert same_weights(unbroken, resumed)
 
 
 def test_a_corrupt_checkpoint_and_another_run_are_refused(squares, tmp_path, tiny):

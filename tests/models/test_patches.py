@@ -1,4 +1,4 @@
-"""Distinct windows give what whole frames give: maps, gradients, statistics, trained weights."""
+"""Distinct windows, and products over cells, give what whole frames and layers give."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import copy
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from interverse.core.errors import InvalidValueError
 from interverse.models import stages
 from interverse.models.encoders import Encoder
 from interverse.models.fit import Fit
-from interverse.models.patches import PatchTable, frames_of, patch_maps, viewer
+from interverse.models.patches import PatchTable, cell_maps, frames_of, patch_maps, suits, viewer
 from interverse.models.source import ArraySource
 from interverse.models.world_fit import fit_world_model
+from interverse.models.world_model import WorldModelConfig
 from tests.models.conftest import tiny_config
 
 
@@ -23,7 +25,7 @@ def source(squares) -> ArraySource:
     return ArraySource(*squares(4, 6, seed=5)[:2])
 
 
-def layers() -> torch.nn.Sequential:
+def layers() -> nn.Sequential:
     """Returns an encoder's layers, none of their parameters at a special value."""
     torch.manual_seed(0)
     maps = Encoder(tiny_config(encoder="medium")).maps.double()
@@ -96,3 +98,71 @@ def test_training_ends_at_the_same_losses(model, loss, squares, tiny, monkeypatc
     whole = fit_world_model(config, how, train, valid)[0].history
     expected = [row["valid"] for row in whole]
     assert [row["valid"] for row in by_windows] == pytest.approx(expected, rel=2e-2)  # float32
+
+
+def scenes(count: int) -> torch.Tensor:
+    """Returns coloured squares on black: a mean far from zero compared with its spread."""
+    rng = torch.Generator().manual_seed(3)
+    images = torch.zeros(count, 3, 50, 50)
+    for image in images:
+        for _ in range(3):
+            row, column = (10 * torch.randint(5, (2,), generator=rng)).tolist()
+            color = torch.rand(3, 1, 1, generator=rng)
+            image[:, row : row + 10, column : column + 10] = color
+    return images
+
+
+def encoder(objects: int) -> nn.Sequential:
+    """Returns the layers up to the maps, none of their parameters at a special value."""
+    torch.manual_seed(objects)
+    maps = Encoder(WorldModelConfig(model="modular", objects=objects)).maps
+    with torch.no_grad():
+        for parameter in maps.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return maps
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("objects", [3, 5])
+def test_maps_and_gradients_are_those_of_the_layers(objects, training):
+    layers = encoder(objects).train(training)
+    fast = copy.deepcopy(layers)
+    images = scenes(6)
+    weight = torch.randn(6, objects, 10, 10)
+    expected, found = layers(images), cell_maps(images, fast, dtype=torch.float32)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    (expected * weight).sum().backward()
+    (found * weight).sum().backward()
+    for (name, theirs), ours in zip(layers.named_parameters(), fast.parameters(), strict=True):
+        if training and name == "0.bias":  # batch norm takes it out: their gradient is rounding
+            assert ours.grad is None
+            assert theirs.grad.norm() < 1e-3
+        else:
+            assert (ours.grad - theirs.grad).norm() < 1e-4 * theirs.grad.norm(), name
+
+
+def test_running_statistics_move_as_batch_norm_moves_them():
+    layers = encoder(3).train()
+    fast = copy.deepcopy(layers)
+    for images in scenes(12).split(4):
+        layers(images)
+        cell_maps(images, fast, dtype=torch.float32)
+    for theirs, ours in zip(layers.buffers(), fast.buffers(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_cpu_keeps_its_layers():
+    assert not suits(scenes(1), encoder(3), "medium")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_bf16_errs_no_more_than_the_layers_in_bf16():
+    exact = encoder(3).train()
+    images = scenes(64)
+    expected = copy.deepcopy(exact).double()(images.double())
+    layers, fast = copy.deepcopy(exact).cuda(), copy.deepcopy(exact).cuda()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert suits(images.cuda(), fast, "medium")
+        theirs, ours = layers(images.cuda()), cell_maps(images.cuda(), fast)
+    error = [(maps.double().cpu() - expected).norm() for maps in (theirs, ours)]
+    assert error[1] < 1.5 * error[0]
