@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from json import dumps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
@@ -123,6 +125,16 @@ class FitRequest:
 
     def __post_init__(self) -> None:
         WORLDS[self.id]
+
+    def command_line(self, options: Mapping[str, Any], **flags: Any) -> str:
+        """Returns the command that asks for this; flags that are None are left out."""
+        words = ["interverse", "fit", self.id]
+        for name, value in flags.items():
+            if value is not None:
+                words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+        for name, value in options.items():
+            words += ["--option", f"{name}={value if isinstance(value, str) else dumps(value)}"]
+        return shlex.join(words)
 
     def folder_named(self, *model: str) -> Path:
         """Returns where everything is kept; a model's name is part of the usual folder's."""

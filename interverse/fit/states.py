@@ -7,7 +7,6 @@ world and a copied fact: prediction, planning, effects of every constant, counte
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -80,11 +79,8 @@ class FitStates(FitRequest):
 
     def command(self) -> str:
         """Returns the command line that asks for this, but for where it writes and its clock."""
-        words = ["interverse", "fit", self.id, "--budget", self.budget, "--seeds", str(self.seeds)]
-        words += [] if self.epochs is None else ["--epochs", str(self.epochs)]
-        for name, value in self.options.items():
-            words += ["--option", f"{name}={value}"]
-        return shlex.join(words)
+        asked = {"budget": self.budget, "seeds": self.seeds, "epochs": self.epochs}
+        return self.command_line(self.options, **asked)
 
 
 def fit_states(settings: FitStates) -> dict[str, Any]:

@@ -13,11 +13,9 @@ prediction is told from is the same scene at another time.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from json import dumps
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -146,15 +144,15 @@ class FitWorld(ModelRequest):
 
     def command(self) -> str:
         """Returns the command line that asks for this, but for where it writes and its clock."""
-        words = ["interverse", "fit", self.id, "--model", self.model, "--loss", self.chosen_loss]
-        words += ["--budget", self.budget, "--seeds", str(self.seeds), "--device", self.device]
-        for name, value in self.chosen(*_TRAINING, *_SHAPE).items():
-            words += [f"--{name.replace('_', '-')}", str(value)]
-        if not self.finetune:
-            words.append("--no-finetune")
-        for name, value in self.options.items():
-            words += ["--option", f"{name}={value if isinstance(value, str) else dumps(value)}"]
-        return shlex.join(words)
+        flags: dict[str, Any] = {
+            "model": self.model,
+            "loss": self.chosen_loss,
+            "budget": self.budget,
+        }
+        flags |= {"seeds": self.seeds, "device": self.device}
+        flags |= self.chosen(*_TRAINING, *_SHAPE)
+        no_finetune = None if self.finetune else True
+        return self.command_line(self.options, **flags, no_finetune=no_finetune)
 
 
 def fit_world(settings: FitWorld) -> dict[str, Any]:
@@ -271,7 +269,8 @@ class FitOwn(FitRequest):
 
     def command(self) -> str:
         """Returns the command line that asks for this."""
-        return f"interverse fit {self.id} --model {self.model} --budget {self.budget}"
+        asked = {"budget": self.budget, "seeds": self.seeds, "epochs": self.epochs}
+        return self.command_line(self.options, model=self.model, **asked)
 
 
 def fit_own(settings: FitOwn) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 import torch
@@ -286,18 +286,18 @@ def counterfactual_trials(world: World, *, seed: int) -> CounterfactualTrials:
     scenes = Scenes(world, seed=seed, field=field)
     rng = generator(seed=seed, name=f"counterfactuals/{field}")
     draw = _blocks if field == "position" else _chemistry
-    drawn = draw(scenes, rng)
-    outcomes = scenes.after(drawn.states, drawn.actions)
-    truth = scenes.after(drawn.twins, drawn.twin_actions)
+    states, actions, twins, twin_actions, altered = draw(scenes, rng)
+    outcomes = scenes.after(states, actions)
+    truth = scenes.after(twins, twin_actions)
 
     def facts(show: Callable[[NDArray[np.int64]], Shown]) -> Facts:
         return Facts(
-            scenes=show(drawn.states),
-            actions=drawn.actions,
+            scenes=show(states),
+            actions=actions,
             outcomes=show(outcomes),
-            twins=show(drawn.twins),
-            twin_actions=drawn.twin_actions,
-            altered=drawn.altered,
+            twins=show(twins),
+            twin_actions=twin_actions,
+            altered=altered,
         )
 
     return CounterfactualTrials(
@@ -310,17 +310,7 @@ def counterfactual_trials(world: World, *, seed: int) -> CounterfactualTrials:
     )
 
 
-class _Drawn(NamedTuple):
-    """Trials as states."""
-
-    states: NDArray[np.int64]
-    actions: NDArray[np.int64]
-    twins: NDArray[np.int64]
-    twin_actions: NDArray[np.int64]
-    altered: NDArray[np.int64]
-
-
-def _chemistry(scenes: Scenes, rng: np.random.Generator) -> _Drawn:
+def _chemistry(scenes: Scenes, rng: np.random.Generator) -> tuple[NDArray[np.int64], ...]:
     """Colours are drawn evenly; in half of the trials the paint is altered, else another object."""
     n, rows, colors = len(scenes.names), scenes.world.num_worlds, scenes.values
     states = rng.integers(colors, size=(rows, n))
@@ -328,10 +318,10 @@ def _chemistry(scenes: Scenes, rng: np.random.Generator) -> _Drawn:
     own = rng.random(rows) < 0.5
     altered = np.where(own, acted, (acted + rng.integers(1, n, size=rows)) % n)
     step = rng.integers(1, colors, size=rows)
-    return _Drawn(states, *repainted(states, acted, altered, paint, step, colors), altered)
+    return states, *repainted(states, acted, altered, paint, step, colors), altered
 
 
-def _blocks(scenes: Scenes, rng: np.random.Generator) -> _Drawn:
+def _blocks(scenes: Scenes, rng: np.random.Generator) -> tuple[NDArray[np.int64], ...]:
     """One block stands before another and moves towards it; any block is put elsewhere."""
     n, rows = len(scenes.names), scenes.world.num_worlds
     acted, altered = rng.integers(n, size=(2, rows))
@@ -344,4 +334,4 @@ def _blocks(scenes: Scenes, rng: np.random.Generator) -> _Drawn:
     twins = states.copy()
     twins[np.arange(rows), altered] = free
     actions = acted * (scenes.actions // n) + direction
-    return _Drawn(states, actions, twins, actions, altered)
+    return states, actions, twins, actions, altered

@@ -45,19 +45,17 @@ from interverse.models.trials import (
 from interverse.scoring.ceilings import KnownChances, LikelyOutcome
 from interverse.scoring.outside import Fact, OutsideModel
 from interverse.scoring.planning import Episodes, latent_distance, score_planning
-from interverse.scoring.scenes import (
-    chance_in_scene,
-    in_scene_hits,
-    same_pictures,
-    score_ranking,
-)
 from interverse.scoring.shares import (
     PERCENT,
     Score,
     absent,
     balanced,
+    chance_in_scene,
+    in_scene_hits,
     mean_of,
     rounded,
+    same_pictures,
+    score_ranking,
     share,
     wilson,
 )

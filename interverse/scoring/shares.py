@@ -1,13 +1,18 @@
-"""Shares of trials with their intervals, as the entries of a table of scores."""
+"""Shares of trials with their intervals; ranking and in-scene hits, alike in every world."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from interverse.models.ranking import HORIZONS, numbered, ranks
+from interverse.scoring.outside import OutsideModel
 
 Score = dict[str, Any]
 
@@ -81,3 +86,106 @@ def absent(reason: str) -> Score:
 def rounded(value: float) -> float:
     """Returns a number as it is printed and compared."""
     return round(float(value), 6)
+
+
+# ------------------------------------------------------------- predictions among what else was seen
+
+
+def score_ranking(
+    model: OutsideModel,
+    untrained: OutsideModel | None,
+    frames: NDArray[Any],
+    actions: NDArray[Any],
+    units: Callable[[NDArray[Any]], NDArray[Any]],
+) -> Score:
+    """Returns H@1 and MRR among the ends of other episodes, by horizon.
+
+    Args:
+        model: that predicts.
+        untrained: its copy with fresh weights.
+        frames: (E, T + 1, ...) what was seen.
+        actions: (E, T, ...).
+        units: observations (E, ...) to what they are compared by without a model (E, width).
+    """
+    shown = {horizon: numbered(frames[:, horizon]) for horizon in HORIZONS}
+
+    def ranked(one: OutsideModel) -> dict[int, dict[str, NDArray[np.int64]]]:
+        """Returns ranks by horizon: of predictions, of the first latents left, of true latents."""
+        first = one.encode(frames[:, 0])
+        predicted = one.rollout(first, actions[:, : max(HORIZONS)])
+        out = {}
+        for horizon in HORIZONS:
+            true = one.flat(frames[:, horizon])
+            every = {"model": predicted[:, horizon - 1], "nothing": first, "true": true}
+            out[horizon] = {n: among(true, part, horizon) for n, part in every.items()}
+        return out
+
+    def among(true: Tensor, states: Tensor, horizon: int) -> NDArray[np.int64]:
+        own = ranks(true, states.flatten(1).double(), torch.as_tensor(shown[horizon])).own
+        return own.numpy()
+
+    own = ranked(model)
+    fresh = {} if untrained is None else ranked(untrained)
+    found: dict[str, Score] = {}
+    for horizon, one in own.items():
+        end, start = (torch.as_tensor(units(frames[:, step])) for step in (horizon, 0))
+        hits = share(one["model"] == 1)
+        found[str(horizon)] = {
+            **hits,
+            "hits": hits["value"],
+            "mrr": mean_of(1.0 / one["model"]),
+            "nothing_predicted": mean_of(one["nothing"] == 1),
+            "do_nothing": mean_of(among(end, start, horizon) == 1),
+            "chance": rounded(PERCENT / len(np.unique(shown[horizon]))),
+            "true_world": mean_of(one["true"] == 1),
+            **({"untrained": mean_of(fresh[horizon]["model"] == 1)} if fresh else {}),
+        }
+    return {**found[str(HORIZONS[0])], **found}
+
+
+def same_pictures(outcomes: NDArray[Any], start: NDArray[Any]) -> NDArray[np.bool_]:
+    """Returns (S, A, A + 1): which outcomes, and whether the start, look like each outcome."""
+    count, actions = outcomes.shape[:2]
+    every = np.concatenate([outcomes, start[:, None]], axis=1)
+    numbers = numbered(every.reshape(count * (actions + 1), -1)).reshape(count, actions + 1)
+    return numbers[:, :actions, None] == numbers[:, None, :]
+
+
+def chance_in_scene(same: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Returns (S, A) the share of candidates that look like the outcome, each picture once."""
+    return 1.0 / (1 + (~same).sum(2) / same.sum(2).clip(1))
+
+
+def in_scene_hits(
+    model: OutsideModel,
+    start: NDArray[Any],
+    outcomes: NDArray[Any],
+    tried: NDArray[Any],
+    same: NDArray[np.bool_],
+) -> dict[str, NDArray[np.bool_]]:
+    """Returns (S, A): whether no other picture is as near to the prediction as the true outcome.
+
+    Args:
+        model: that predicts.
+        start: (S, ...) the scenes.
+        outcomes: (S, A, ...) what each action led to.
+        tried: (S, A, ...) the actions.
+        same: (S, A, A + 1), of `same_pictures`.
+    """
+    count, actions = outcomes.shape[:2]
+    latents = model.encode(start)
+    begun = latents.flatten(1).double()
+    true = model.flat(outcomes.reshape(-1, *start.shape[1:]))
+    told = tried.reshape(count * actions, 1, *tried.shape[2:])
+    predicted = model.last(latents.repeat_interleave(actions, 0), told)
+    true, predicted = (part.reshape(count, actions, -1) for part in (true, predicted))
+    candidates = torch.cat([true, begun[:, None]], dim=1)
+    every = {"model": predicted, "nothing": begun[:, None].expand(-1, actions, -1), "true": true}
+    return {name: _nearest(states, candidates, same) for name, states in every.items()}
+
+
+def _nearest(states: Tensor, candidates: Tensor, same: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns (S, A): whether no candidate of another look is as near as the own true outcome."""
+    distances = torch.cdist(states, candidates, compute_mode="donot_use_mm_for_euclid_dist")
+    own = distances[:, :, : states.shape[1]].diagonal(dim1=1, dim2=2)[..., None]
+    return (~((distances <= own) & torch.as_tensor(~same)).any(2)).numpy()

@@ -21,13 +21,17 @@ from interverse.models.ranking import HORIZONS
 from interverse.models.state_network import play, random_actions, state_worlds
 from interverse.scoring.outside import OutsideModel
 from interverse.scoring.planning import latent_distance
-from interverse.scoring.scenes import (
+from interverse.scoring.shares import (
+    Score,
+    absent,
+    balanced,
     chance_in_scene,
     in_scene_hits,
+    mean_of,
     same_pictures,
     score_ranking,
+    share,
 )
-from interverse.scoring.shares import Score, absent, balanced, mean_of, share
 
 _PARTS = ("references", "scenes", "planning")
 _LEAD = 3  # random steps before a scene, so that it is no mere start
