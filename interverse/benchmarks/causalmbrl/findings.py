@@ -40,67 +40,57 @@ _LOSSES = {"contrastive": "Contrastive", "jepa": "JEPA", "nll": "NLL Finetuned"}
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Claim:
-    """One model above another, by a score after so many steps, in some worlds."""
+    """One model above another, by a score after so many steps, in some worlds; names as printed."""
 
-    text: str
     what: What
     steps: int
-    above: tuple[str, str]
-    """Model and loss as printed."""
-    below: tuple[str, str]
+    above: str
+    below: str
     worlds: tuple[str, ...]
+    losses: tuple[str, str] = ("Contrastive", "Contrastive")
 
+    @property
+    def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Model and loss of both."""
+        return (self.above, self.losses[0]), (self.below, self.losses[1])
 
-def _claim(
-    what: What,
-    steps: int,
-    above: str,
-    below: str,
-    worlds: tuple[str, ...],
-    losses: tuple[str, str] = ("Contrastive", "Contrastive"),
-) -> Claim:
-    same = losses[0] == losses[1]
-    pairs = zip((above, below), losses, strict=True)
-    sides = [name if same else f"{name} {loss}" for name, loss in pairs]
-    tail = f", {losses[0]}" if same else ""
-    text = f"{sides[0]} above {sides[1]}{tail}: {what} after {steps}"
-    return Claim(
-        text=text,
-        what=what,
-        steps=steps,
-        above=(above, losses[0]),
-        below=(below, losses[1]),
-        worlds=worlds,
-    )
+    @property
+    def text(self) -> str:
+        """One line for headings."""
+        (above, loss), (below, other) = self.sides
+        told = f"{above} above {below}, {loss}"
+        if loss != other:
+            told = f"{above} {loss} above {below} {other}"
+        return f"{told}: {self.what} after {self.steps}"
 
 
 _NLL = ("NLL", "NLL")
 CLAIMS: tuple[Claim, ...] = (
     # Structured transitions predict better than one network on the whole state.
-    _claim("H@1", 10, "Modular", "AE", _BLOCKS),
-    _claim("H@1", 10, "GNN", "AE", _BLOCKS),
-    _claim("H@1", 10, "Modular", "GNN", _BLOCKS),
-    _claim("zero-shot H@1", 10, "Modular", "AE", _OBSERVED),
-    _claim("zero-shot H@1", 10, "GNN", "AE", _OBSERVED),
+    Claim("H@1", 10, "Modular", "AE", _BLOCKS),
+    Claim("H@1", 10, "GNN", "AE", _BLOCKS),
+    Claim("H@1", 10, "Modular", "GNN", _BLOCKS),
+    Claim("zero-shot H@1", 10, "Modular", "AE", _OBSERVED),
+    Claim("zero-shot H@1", 10, "GNN", "AE", _OBSERVED),
     # They plan better.
-    _claim("success", 10, "Modular", "AE", _BLOCKS),
-    _claim("success", 10, "GNN", "AE", _BLOCKS),
-    _claim("success", 10, "Modular", "GNN", _BLOCKS),
+    Claim("success", 10, "Modular", "AE", _BLOCKS),
+    Claim("success", 10, "GNN", "AE", _BLOCKS),
+    Claim("success", 10, "Modular", "GNN", _BLOCKS),
     # A contrastive loss predicts better than the likelihood of pixels.
-    _claim("H@1", 10, "Modular", "Modular", _BLOCKS, ("Contrastive", "NLL")),
-    _claim("H@1", 10, "GNN", "GNN", _BLOCKS, ("Contrastive", "NLL")),
-    _claim("H@1", 10, "AE", "AE", _BLOCKS, ("Contrastive", "NLL")),
-    _claim("H@1", 10, "Modular", "Modular", _BLOCKS, ("NLL Finetuned", "NLL")),
+    Claim("H@1", 10, "Modular", "Modular", _BLOCKS, ("Contrastive", "NLL")),
+    Claim("H@1", 10, "GNN", "GNN", _BLOCKS, ("Contrastive", "NLL")),
+    Claim("H@1", 10, "AE", "AE", _BLOCKS, ("Contrastive", "NLL")),
+    Claim("H@1", 10, "Modular", "Modular", _BLOCKS, ("NLL Finetuned", "NLL")),
     # In chemistry modularity helps.
-    _claim("H@1", 1, "Modular", "AE", _CHEMISTRY, _NLL),
-    _claim("H@1", 10, "Modular", "GNN", _CHEMISTRY, _NLL),
-    _claim("success", 10, "Modular", "AE", _CHEMISTRY, _NLL),
-    _claim("success", 10, "Modular", "VAE", _CHEMISTRY, _NLL),
+    Claim("H@1", 1, "Modular", "AE", _CHEMISTRY, _NLL),
+    Claim("H@1", 10, "Modular", "GNN", _CHEMISTRY, _NLL),
+    Claim("success", 10, "Modular", "AE", _CHEMISTRY, _NLL),
+    Claim("success", 10, "Modular", "VAE", _CHEMISTRY, _NLL),
     # What the paper's plans were scored without: a look at the world between steps.
-    _claim("success, closed loop", 10, "Modular", "AE", _BLOCKS),
-    _claim("success, closed loop", 10, "Modular", "GNN", _BLOCKS),
+    Claim("success, closed loop", 10, "Modular", "AE", _BLOCKS),
+    Claim("success, closed loop", 10, "Modular", "GNN", _BLOCKS),
 )
 
 
@@ -154,7 +144,7 @@ def findings(folder: Path) -> list[dict[str, Any]]:
             found = []
             for world in claim.worlds:
                 place = (claim.what, claim.steps, world)
-                two = _alike(*(known.get((*place, *w), {}) for w in (claim.above, claim.below)))
+                two = _alike(*(known.get((*place, *w), {}) for w in claim.sides))
                 found.append(None if two is None else difference(*two))
             tested = iter(holm([one.p for one in found if one is not None]).tolist())
             for row, one in zip(rows, found, strict=True):
@@ -166,7 +156,7 @@ def findings(folder: Path) -> list[dict[str, Any]]:
 def write_findings(folder: Path, out: Path) -> dict[str, Any]:
     """Returns the findings, after writing findings.json, summary.md and index.html to a folder."""
     rows = findings(folder)
-    write_json(out / "findings.json", rows, sort_keys=False)
+    write_json(out / "findings.json", rows)
     remark = (
         "Printed: means and deviations over three seeds. Ours: runs of the same training length,"
         " three a side at least. Welch's t-test, p corrected by Holm over the worlds of a claim:"
