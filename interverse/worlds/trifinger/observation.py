@@ -22,7 +22,7 @@ from interverse.worlds.trifinger.pictures import (
     observation_space,
 )
 from interverse.worlds.trifinger.robot import TORQUE_LIMIT, action_bounds
-from interverse.worlds.trifinger.scene import ArenaScene
+from interverse.worlds.trifinger.scene import ArenaScene, remembered
 from interverse.worlds.trifinger.store import ADDRESS, CLOCK, COMMANDS, noise_of
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class ObservationSource:
     asarray: Callable[[Any], Array]
 
 
-@functools.lru_cache(maxsize=32)
+@remembered
 def _shown(kind: type[Task], scene: ArenaScene) -> tuple[tuple[Group, ...], tuple[str, ...], Any]:
     """Returns the objects as they are observed, their stored order, and what is read of them."""
     task = kind()

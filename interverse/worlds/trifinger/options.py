@@ -21,6 +21,7 @@ from interverse.worlds.trifinger.scene import (
     OBSERVATION_CAMERAS,
     ArenaScene,
     ContactMode,
+    remembered,
 )
 from interverse.worlds.world import WorldOptions
 
@@ -169,12 +170,14 @@ def scene_of(kind: type[Task], options: TriFingerOptions, control: RobotControl)
     """Returns the scene of a kind of task with the options' room, drag, looks and motors."""
     sensors = options.contact_sensors or options.active_edges
     space, look = options.space, options.look
-    scene = _scene(kind, control, options.max_blocks, space, look, options.drag, sensors)
+    scene: ArenaScene = _scene(
+        kind, control, options.max_blocks, space, look, options.drag, sensors
+    )
     # Asked anew each time: it may warn.
     return _in_contact(scene, contact_mode(options.contact, options.device, scene.block_count))
 
 
-@functools.lru_cache(maxsize=64)  # tasks may drop heaps to find their scene
+@remembered  # tasks may drop heaps to find their scene
 def _scene(
     kind: type[Task],
     control: RobotControl,

@@ -7,6 +7,7 @@ quaternions are x, y, z, w, colours red, green, blue in 0..1.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -300,6 +301,20 @@ def parking_position(index: int) -> Vector:
 def _positive(what: str, *values: float) -> None:
     if not all(v > 0 for v in values):
         raise InvalidValueError(f"{what} must be > 0, got {values}", allowed="> 0")
+
+
+def remembered(function: Any) -> Any:
+    """Returns a function of a kind of task that works each answer out once.
+
+    Tasks of somebody's own are asked every time: they may say something else.
+    """
+    kept: Any = functools.lru_cache(maxsize=64)(function)
+
+    @functools.wraps(function)
+    def ask(kind: type[Any], *args: Any) -> Any:
+        return (kept if kind.__module__.startswith("interverse.") else function)(kind, *args)
+
+    return ask
 
 
 # The names under which tasks outside the package know these classes.

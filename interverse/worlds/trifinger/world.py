@@ -40,7 +40,7 @@ from interverse.worlds.trifinger.robot import (
     action_bounds,
     tip_positions,
 )
-from interverse.worlds.trifinger.scene import ArenaScene
+from interverse.worlds.trifinger.scene import ArenaScene, remembered
 from interverse.worlds.trifinger.scripted import scripted_policy
 from interverse.worlds.trifinger.situations import situations
 from interverse.worlds.trifinger.store import (
@@ -556,7 +556,7 @@ class _Beginning:
     known: tuple[State, Mapping[str, Variable]] | None = None  # once the first is made
 
 
-@functools.lru_cache(maxsize=32)
+@remembered
 def _beginning(kind: type[Task], scene: ArenaScene, score: str, device: str) -> _Beginning:
     """Returns what worlds begin with; what depends on a score and a device goes with them."""
     declared, rows, task = declare_variables(kind, scene), starting_rows(scene), kind()

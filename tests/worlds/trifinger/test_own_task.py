@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import interverse as iv
 from interverse.rollouts.laws import check_laws
-from tests.worlds.trifinger.clearing import RING
+from interverse.worlds.trifinger.scene import Block
+from tests.worlds.trifinger.clearing import RING, Clearing
 
 ID = "tests.worlds.trifinger.clearing:lab/clearing-v1"
 
@@ -34,3 +37,13 @@ def test_its_score_sees_its_own_variable():
 def test_it_keeps_every_law():
     broken = [law for law in check_laws(ID) if not law.passed]
     assert broken == []
+
+
+def test_it_is_asked_again_for_every_world(monkeypatch):
+    """What tasks of the package say is remembered; one's own may have changed meanwhile."""
+    scene = Clearing.scene
+    place = "block_0/cartesian_position"
+    before = iv.make(ID).values[place]
+    moved = (Block(position=(0.05, 0.0, 0.0325), mass=0.02),)
+    monkeypatch.setattr(Clearing, "scene", lambda task: replace(scene(task), blocks=moved))
+    assert iv.make(ID).values[place][0] == 0.05 != before[0]
