@@ -20,7 +20,10 @@ _COLOUR = slice(3, 6)
 def own_form(item: Item) -> Form:
     """Returns an item's size in metres, the colour and gloss of its largest part, and no wear."""
     main = max(item.parts, key=_area).surface
-    color = colorsys.rgb_to_hsv(*_base(main))
+    tint = np.array(main.rgba[:3])  # times the texture's colours on average
+    if isinstance(main.texture, RoomTexture):
+        tint = tint * np.mean(main.texture.colours, axis=0)
+    color = colorsys.rgb_to_hsv(*np.clip(tint, 0, 1).tolist())
     return (*item.size, *color, main.specular, 0.0)
 
 
@@ -33,9 +36,18 @@ def formed(item: Item, form: Form) -> Item:
     own = np.array(own_form(item))
     by = np.array(form[:3]) / own[:3]
     move = np.array(form) - own
-    parts = tuple(_part(part, by, move) for part in item.parts)
+    parts = [
+        replace(
+            part,
+            mesh=scaled(part.mesh, by),
+            surface=part.surface if part.outlook else _surface(part.surface, move),
+            alternate={key: _surface(found, move) for key, found in part.alternate.items()},
+            joint=None if part.joint is None else _joint(part.joint, by),
+        )
+        for part in item.parts
+    ]
     light = None if item.light is None else tuple((np.array(item.light) * by).tolist())
-    return replace(item, parts=parts, size=form[:3], light=light)
+    return replace(item, parts=tuple(parts), size=form[:3], light=light)
 
 
 def _area(part: Part) -> float:
@@ -44,27 +56,6 @@ def _area(part: Part) -> float:
         return 0.0
     x, y, z = np.ptp(part.mesh.vertices, axis=0)
     return float(x * y + y * z + z * x)
-
-
-def _base(surface: Surface) -> Rgb:
-    """Returns the colour of a surface: its texture's colours on average, times its own."""
-    tint = np.array(surface.rgba[:3])
-    if isinstance(surface.texture, RoomTexture):
-        tint = tint * np.mean(surface.texture.colours, axis=0)
-    red, green, blue = np.clip(tint, 0, 1).tolist()
-    return red, green, blue
-
-
-def _part(part: Part, by: np.ndarray, move: np.ndarray) -> Part:
-    surfaces = {key: _surface(found, move) for key, found in part.alternate.items()}
-    own = part.surface if part.outlook else _surface(part.surface, move)
-    return replace(
-        part,
-        mesh=scaled(part.mesh, by),
-        surface=own,
-        alternate=surfaces,
-        joint=None if part.joint is None else _joint(part.joint, by),
-    )
 
 
 def _joint(joint: RoomJoint, by: np.ndarray) -> RoomJoint:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.worlds.rooms.placing import Bounds, Occupancy, clear_share, corners_of
+from interverse.worlds.rooms.placing import Bounds, clear_share, corners_of
 from interverse.worlds.rooms.room import Room
 
 Floats = NDArray[np.float64]
@@ -84,7 +84,12 @@ def choose_view(
     floor = _places(room)
     box = boxes[target]
     others = [b for i, b in enumerate(boxes) if i != target]
-    blind = _blockers(room, others, box)
+    # The boxes that can hide the target: those it does not itself lie in.
+    lows = np.array([*room.taken.lows, *(low for low, _ in others)]).reshape(-1, 3)
+    highs = np.array([*room.taken.highs, *(high for _, high in others)]).reshape(-1, 3)
+    middle = (box[0] + box[1]) / 2
+    apart = ~np.all((middle > lows) & (middle < highs), axis=1)
+    blind = lows[apart] + 1e-3, highs[apart] - 1e-3
     points = 0.8 * corners_of(box) + 0.2 * (box[0] + box[1]) / 2
     views, scores = [], []
     for row in numbers:
@@ -161,14 +166,3 @@ def _places(room: Room) -> Floats:
             near = (places > low[:2] - _BODY) & (places < high[:2] + _BODY)
             keep &= ~np.all(near, axis=1)
     return places[keep] if keep.any() else np.zeros((1, 2))
-
-
-def _blockers(room: Room, items: Sequence[Bounds], target: Bounds) -> tuple[Floats, Floats]:
-    """Returns the boxes that can hide the target: those it does not itself lie in."""
-    taken = Occupancy(room.size, list(room.taken.lows), list(room.taken.highs))
-    for box in items:
-        taken.add(box)
-    lows, highs = np.array(taken.lows).reshape(-1, 3), np.array(taken.highs).reshape(-1, 3)
-    middle = (target[0] + target[1]) / 2
-    around = np.all((middle > lows) & (middle < highs), axis=1)
-    return lows[~around] + 1e-3, highs[~around] - 1e-3

@@ -35,7 +35,7 @@ def choose_object(row: Row, things: Sequence[Thing], uniform: float) -> float:
     """Returns the uniform number whose object is looked at: class and size may follow the coin."""
     side, found = int(row[COIN]), list(range(len(things)))
     if _follows(row, _OBJECT):
-        found = [i for i in found if _side_of(things[i].cls) == side] or found
+        found = [i for i in found if CLASS_NAMES.index(things[i].cls) % 2 == side] or found
     if _follows(row, _SIZE):
         found.sort(key=lambda i: float(np.prod(things[i].item.size)))
         chosen = found[-1 if side else 0]
@@ -105,7 +105,3 @@ def _verbs_of_side(row: Row, verbs: Sequence[int]) -> list[int]:
 
 def _follows(row: Row, place: int) -> bool:
     return bool(row["u/confounder"][place] < row[STRENGTH])
-
-
-def _side_of(cls: str) -> int:
-    return CLASS_NAMES.index(cls) % 2
