@@ -35,7 +35,7 @@ from interverse.models.heads import RewardData
 from interverse.models.ranking import rank_unchanged
 from interverse.models.source import TransitionSource
 from interverse.models.steps import Precision
-from interverse.models.trials import GridTrials, WorldRespondent, blocks_trials, chemistry_trials
+from interverse.models.trials import GridTrials, WorldRespondent, grid_trials
 from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import Loss, WorldModelConfig
 
@@ -150,8 +150,7 @@ class Materials:
         """The trials that judge what was learned of the graph."""
         world = build_world(self.world, self.budget.trials, self.options)
         in_blocks = self.world.startswith("blocks/")
-        make = blocks_trials if in_blocks else chemistry_trials
-        trials, respondent = make(world, seed=_TRIALS_SEED)
+        trials, respondent = grid_trials(world, seed=_TRIALS_SEED)
         truth = effects(respondent, trials.states)
         return GraphTrials(trials=trials, world=respondent, truth=truth, one_step=in_blocks)
 

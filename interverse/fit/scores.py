@@ -38,6 +38,7 @@ from interverse.models.fit import Fit
 from interverse.models.heads import RewardPredictor, fit_probe, fit_reward
 from interverse.models.ranking import HORIZONS, evaluate_ranking
 from interverse.models.source import TransitionSource
+from interverse.models.trials import ReadOutcomes
 from interverse.models.world_model import WorldModel
 
 Score = dict[str, Any]
@@ -112,7 +113,7 @@ def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
     found = recovered(respondent, graph, graph.trials.images, floor=_FLOOR)
     trials = materials.counterfactuals
     would_be = score_counterfactuals(ModelCounterfactual(respondent), trials)
-    read = effects(graph.world.read_by(respondent), graph.trials.states, floor=_FLOOR)
+    read = effects(ReadOutcomes(graph.world.scenes, respondent), graph.trials.states, floor=_FLOOR)
     return {
         **found,
         "counterfactual": would_be.record(),

@@ -282,10 +282,9 @@ def score_counterfactuals(
 
 def counterfactual_trials(world: World, *, seed: int) -> CounterfactualTrials:
     """Returns one trial per world of a batch of blocks or chemistry."""
-    field = "position" if "block_0/position" in world.variables else "color"
-    scenes = Scenes(world, seed=seed, field=field)
-    rng = generator(seed=seed, name=f"counterfactuals/{field}")
-    draw = _blocks if field == "position" else _chemistry
+    scenes = Scenes(world, seed=seed)
+    rng = generator(seed=seed, name=f"counterfactuals/{scenes.field}")
+    draw = _blocks if scenes.field == "position" else _chemistry
     states, actions, twins, twin_actions, altered = draw(scenes, rng)
     outcomes = scenes.after(states, actions)
     truth = scenes.after(twins, twin_actions)

@@ -50,10 +50,6 @@ class WorldRespondent:
         """Returns the states after the actions, as certainties."""
         return np.eye(self._values)[self.scenes.after(scenes, actions)]
 
-    def read_by(self, model: ProbedModel) -> ReadOutcomes:
-        """Returns the world whose true pictures are read by a model's encoder and probe."""
-        return ReadOutcomes(self.scenes, model)
-
 
 @final
 class ReadOutcomes:
@@ -78,16 +74,17 @@ class ReadOutcomes:
 class Scenes:
     """A batch of worlds whose objects are put where a trial wants them."""
 
-    def __init__(self, world: World, *, seed: int, field: str) -> None:
-        self.world, self.field = world, field
+    def __init__(self, world: World, *, seed: int) -> None:
+        self.world = world
+        self.field = "position" if "block_0/position" in world.variables else "color"
         self._everyone = np.arange(world.num_worlds)
         zero = np.zeros(world.num_worlds, dtype=np.int64)
         self._start = Noise(zero + seed, self._everyone, zero)
         world.reset(self._everyone, self._start, {})
-        self.names = [n for n in world.variables if n.endswith(f"/{field}")]
+        self.names = [n for n in world.variables if n.endswith(f"/{self.field}")]
         self.names = [n for n in self.names if n.startswith(("block_", "object_"))]
         self.actions = int(world.action_space.n)  # type: ignore[attr-defined]
-        self.values = _GRID**2 if field == "position" else self.actions // len(self.names)
+        self.values = _GRID**2 if self.field == "position" else self.actions // len(self.names)
 
     def read(self) -> NDArray[np.int64]:
         """Returns the states (N, objects)."""
@@ -121,12 +118,18 @@ class Scenes:
         return np.asarray(self.world.observe()["image"])
 
 
+def grid_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldRespondent]:
+    """Returns one trial per world of a batch of blocks or chemistry."""
+    make = blocks_trials if "block_0/position" in world.variables else chemistry_trials
+    return make(world, seed=seed)
+
+
 def chemistry_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldRespondent]:
     """Returns one trial per world of the batch: paint an object; in the twin, another differs.
 
     All objects' colours are drawn evenly, so that every parent's influence has a chance to show.
     """
-    scenes = Scenes(world, seed=seed, field="color")
+    scenes = Scenes(world, seed=seed)
     n = len(scenes.names)
     colors = scenes.values
     rng = generator(seed=seed, name="trials/chemistry")
@@ -175,7 +178,7 @@ def blocks_trials(world: World, *, seed: int) -> tuple[GridTrials, WorldResponde
     A push reaches one block at most, so total effects are the edges: the twins are the scenes.
     Weights must be ordered by index, as they are in every published setting.
     """
-    scenes = Scenes(world, seed=seed, field="position")
+    scenes = Scenes(world, seed=seed)
     n, rows = len(scenes.names), world.num_worlds
     rng = generator(seed=seed, name="trials/blocks")
     acted = rng.integers(n, size=rows)

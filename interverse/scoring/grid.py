@@ -38,8 +38,7 @@ from interverse.models.trials import (
     GridTrials,
     Scenes,
     WorldRespondent,
-    blocks_trials,
-    chemistry_trials,
+    grid_trials,
     in_contact,
 )
 from interverse.scoring.ceilings import KnownChances, LikelyOutcome
@@ -164,13 +163,9 @@ class GridBench:
         world: Any = build_world(id, 1, options)
         own = world.options
         self.has_target = "target" in world.observation_space.spaces
-        self.objects = len(Scenes(world, seed=0, field=self._field).names)
+        self.objects = len(Scenes(world, seed=0).names)
         self.no_graph = _without_graph(own, self.objects, in_blocks=self.in_blocks)
         self.no_plans = "" if self.has_target else "the world shows no target to plan for"
-
-    @property
-    def _field(self) -> str:
-        return "position" if self.in_blocks else "color"
 
     def _seed(self, part: str) -> int:
         return region_seed("scoring", self.seed * len(_PARTS) + _PARTS.index(part))
@@ -181,7 +176,7 @@ class GridBench:
         """Returns episodes of random actions."""
         seed = self._seed(part)
         world = build_world(self.id, count, {**self.options, "max_steps": steps + 1})
-        scenes = Scenes(world, seed=seed, field=self._field)
+        scenes = Scenes(world, seed=seed)
         everyone, zero = np.arange(count), np.zeros(count, dtype=np.int64)
         noise = Noise(zero + seed, everyone, zero)
         actions = generator(seed=seed, name="scoring/actions").integers(
@@ -216,7 +211,7 @@ class GridBench:
         """Scenes with a pair of blocks in contact, or with colours drawn evenly."""
         count, seed = self.sizes.scenes, self._seed("scenes")
         world = build_world(self.id, count, self.options)
-        scenes = Scenes(world, seed=seed, field=self._field)
+        scenes = Scenes(world, seed=seed)
         rng = generator(seed=seed, name="scoring/scenes")
         n, everyone = len(scenes.names), np.arange(count)
         if self.in_blocks:
@@ -263,8 +258,7 @@ class GridBench:
     @cached_property
     def _trials(self) -> tuple[GridTrials, WorldRespondent]:
         world = build_world(self.id, self.sizes.trials, self.options)
-        make = blocks_trials if self.in_blocks else chemistry_trials
-        return make(world, seed=self._seed("trials"))
+        return grid_trials(world, seed=self._seed("trials"))
 
     @cached_property
     def _counterfactuals(self) -> CounterfactualTrials:

@@ -79,7 +79,7 @@ def test_the_truth_is_what_the_library_calls_a_counterfactual():
     world = build_world("chemistry/full-v1", 1, {})
     from interverse.models.trials import Scenes
 
-    scenes = Scenes(world, seed=3, field="color")
+    scenes = Scenes(world, seed=3)
     before = np.stack([fact.values[f"object_{i}/color"][0] for i in range(5)])[None]
     altered = before.copy()
     altered[0, 0] = 4
