@@ -32,7 +32,6 @@ from interverse.models.world_model import WorldModel
 
 _LARGEST = 1e30  # squares of larger numbers would be infinite, and no distance is
 _ROWS = 512  # encoded or rolled out together
-_TOLD = ("id", "observation_shape", "actions", "objects")  # what a model may be built for
 _NEAR = 1e-3  # of the largest latent: sums of other batch sizes differ in their last bits
 _TWINS = 6  # rows, from which on a method is given some of them again
 _METHODS = {
@@ -252,11 +251,10 @@ class OutsideModel:
         expected = (*actions.shape[:2], *latents.shape[1:])
         if tuple(predicted.shape) != expected:
             swapped = tuple(predicted.shape) == (expected[1], expected[0], *expected[2:])
-            fix = "Swap its first two axes" if swapped else ""
             raise InvalidValueError(
                 f"rollout gave latents {tuple(predicted.shape)} for actions {tuple(actions.shape)}",
                 allowed=str(expected),
-                **({"fix": fix} if fix else {}),
+                fix="Swap its first two axes" if swapped else "",
             )
         self._check_twin("rollout", predicted, *given)
         return predicted
@@ -397,16 +395,15 @@ def build_model(
     except AttributeError as error:
         raise InvalidValueError(explain(f"{module_name} has no {attribute!r}")) from error
     if inspect.isclass(model) or not hasattr(model, "rollout"):
-        asked = inspect.signature(model).parameters.values()
+        asked, facts = inspect.signature(model).parameters.values(), world_facts(id, options)
         positional = (p for p in asked if p.kind is p.POSITIONAL_OR_KEYWORD)
-        unknown = [p.name for p in positional if p.default is p.empty and p.name not in _TOLD]
+        unknown = [p.name for p in positional if p.default is p.empty and p.name not in facts]
         if unknown:
             raise InvalidValueError(
                 f"{name} asks for {', '.join(unknown)}",
-                allowed=", ".join(_TOLD),
+                allowed=", ".join(facts),
                 fix="Give the others defaults",
             )
-        facts = world_facts(id, options)
         model = model(**{p.name: facts[p.name] for p in asked if p.name in facts})
     if weights is not None:
         if not isinstance(model, nn.Module):
