@@ -83,7 +83,7 @@ def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[s
                 continue
             chosen = _published(declared) if region is None else region
             spaces = SPACE_NAMES if declared.space_b is not None else SPACE_NAMES[:1]
-            allowed = [*(spaces if declared.space_a is not None else ())]
+            allowed: list[str] = [*(spaces if declared.space_a is not None else ())]
             allowed += [DOMAIN] if _has_domain(declared) else []
             if chosen not in allowed:
                 told = f"factor {name}: region of {variable} is {chosen!r}"

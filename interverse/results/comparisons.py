@@ -151,11 +151,13 @@ _HARMLESS = ("command", "experiment", "runs", "episodes", "seeds")
 def made_by(a: Results, b: Results) -> TextTable:
     """Returns in what two results were made otherwise, and whether that can change a score."""
     one, other = (_flat(results.provenance) for results in (a, b))
-    rows = [
-        (name, one.get(name, ""), other.get(name, ""), _weight(name))
-        for name in sorted(one.keys() | other.keys())
-        if one.get(name) != other.get(name)
-    ]
+    rows = []
+    for name in sorted(one.keys() | other.keys()):
+        if one.get(name) != other.get(name):
+            top = name.partition(".")[0]
+            weight = "if the world uses it" if top == "versions" else "yes"
+            weight = "no" if top in _HARMLESS else weight
+            rows.append((name, one.get(name, ""), other.get(name, ""), weight))
     return TextTable(
         header=("made with", "A", "B", "can it change a score?"),
         rows=tuple(rows),
@@ -172,7 +174,11 @@ def scored(a: Results, b: Results) -> TextTable:
     and corrected over all rows, tells from chance; anything else is "within chance".
     """
     a, b = a.final(), b.final()
-    sides = _experiments(a, b)
+    if len(a.experiments) == len(b.experiments) == 1:
+        sides = {" vs ".join(dict.fromkeys([*a.experiments, *b.experiments])): (a, b)}
+    else:
+        common = [name for name in a.experiments if name in b.experiments]
+        sides = {n: (a.select(experiment=n), b.select(experiment=n)) for n in common}
     found = [
         (name, *at, metric, pairs, pairs.compare(interval_rng(f"diff|{name}|{at}|{metric}")))
         for name, (one, other) in sides.items()
@@ -199,14 +205,6 @@ def scored(a: Results, b: Results) -> TextTable:
     )
 
 
-def _experiments(a: Results, b: Results) -> dict[str, tuple[Results, Results]]:
-    """Returns the experiments to compare, with the rows of each side."""
-    if len(a.experiments) == len(b.experiments) == 1:
-        return {" vs ".join(dict.fromkeys([*a.experiments, *b.experiments])): (a, b)}
-    common = [name for name in a.experiments if name in b.experiments]
-    return {name: (a.select(experiment=name), b.select(experiment=name)) for name in common}
-
-
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Returns path -> text of all that a record holds, down to values and lists."""
     out: dict[str, str] = {}
@@ -217,10 +215,3 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         else:
             out[path] = value if isinstance(value, str) else json.dumps(value)
     return out
-
-
-def _weight(name: str) -> str:
-    top = name.partition(".")[0]
-    if top in _HARMLESS:
-        return "no"
-    return "yes" if top != "versions" else "if the world uses it"

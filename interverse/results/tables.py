@@ -279,7 +279,8 @@ def generalisation_errors(
         # The options that say where a policy was trained, where no test has them.
         runs = part.provenance.get("runs") or ()
         mine = (r for r in runs if (r.get("experiment"), r.get("task")) == (experiment, task))
-        place = next((r["training_place"] for r in mine if "training_place" in r), {})
+        told = (r["training_place"] for r in mine if "training_place" in r)
+        place: Mapping[str, Any] = next(told, {})
         known = [p for p in ((base,) if base else _bases(place)) if p in part.protocols]
         learned = part.select(protocol=known[0]).scores(metric) if known else np.zeros(0)
         if not _mean(learned) > 0:

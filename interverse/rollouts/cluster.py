@@ -155,7 +155,10 @@ def _connect(cluster: str, workers: int) -> bool:
     if cluster == LOCAL:
         new = {"num_cpus": workers, "include_dashboard": False}
     try:
-        _knock(os.environ.get("RAY_ADDRESS", cluster) if cluster == AUTO else cluster)
+        address = os.environ.get("RAY_ADDRESS", cluster) if cluster == AUTO else cluster
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        if host and port.isdigit():  # Ray itself would try for minutes where nobody answers
+            socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
         with _quietly():
             ray.init(cluster, log_to_driver=False, logging_level=logging.ERROR, **new)
     except (exceptions.RayError, ImportError, OSError, RuntimeError, ValueError) as error:
@@ -169,13 +172,6 @@ def _connect(cluster: str, workers: int) -> bool:
             )
         ) from error
     return True
-
-
-def _knock(address: str) -> None:
-    """Raises OSError if nobody answers at HOST:PORT; Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
 
 
 def _line(error: BaseException) -> str:

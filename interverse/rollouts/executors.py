@@ -72,8 +72,41 @@ def run_units(
         for unit in whole:
             yield unit, function(unit, shared)
         return
-    with closing(_pool(function, shared, workers, cluster)) as pool:
-        yield from _share(pool, whole, on_lost)
+    made: Pool
+    if cluster is None:
+        made = Processes(function, shared, workers)
+    else:
+        from interverse.rollouts.cluster import RayPool  # loads Ray
+
+        made = RayPool(function, shared, workers, cluster)
+    running: dict[Any, tuple[UnitT, int]] = {}
+    with closing(made) as pool:
+        for unit in islice(whole, pool.at_once):
+            running[pool.start(unit)] = (unit, 1)
+        while running:
+            ticket = pool.wait(running)
+            unit, tries = running.pop(ticket)
+            try:
+                result = pool.result(ticket)
+            except LostError as error:
+                if tries < TRIES:
+                    _LOG.warning("a worker was lost, its work is done again (%s)", error)
+                    running[pool.start(unit)] = (unit, tries + 1)
+                    continue
+                told = InterverseError(
+                    explain(
+                        f"a worker ended by itself {TRIES} times at the same work, for want of"
+                        f" memory perhaps ({error})",
+                        fix="Start the same command again, with fewer workers: what is finished is"
+                        " kept",
+                    )
+                )
+                if on_lost is None:
+                    raise told from error
+                result = on_lost(unit, told)
+            for following in islice(whole, 1):  # before the yield: nobody idles meanwhile
+                running[pool.start(following)] = (following, 1)
+            yield unit, result
 
 
 def gpus_of(device: object) -> int:
@@ -88,48 +121,6 @@ def gpus_of(device: object) -> int:
             explain(f"device is {device!r}", allowed="cuda: a cluster hands out its GPUs itself")
         )
     return int(kind == "cuda")
-
-
-def _pool(function: Callable[..., Any], shared: Any, workers: int, cluster: str | None) -> Pool:
-    if cluster is None:
-        return Processes(function, shared, workers)
-    from interverse.rollouts.cluster import RayPool  # loads Ray
-
-    return RayPool(function, shared, workers, cluster)
-
-
-def _share(
-    pool: Pool, units: Iterator[Any], on_lost: Callable[[Any, InterverseError], Any] | None
-) -> Iterator[tuple[Any, Any]]:
-    running: dict[Any, tuple[Any, int]] = {}
-    for unit in islice(units, pool.at_once):
-        running[pool.start(unit)] = (unit, 1)
-    while running:
-        ticket = pool.wait(running)
-        unit, tries = running.pop(ticket)
-        try:
-            result = pool.result(ticket)
-        except LostError as error:
-            if tries < TRIES:
-                _LOG.warning("a worker was lost, its work is done again (%s)", error)
-                running[pool.start(unit)] = (unit, tries + 1)
-                continue
-            if on_lost is None:
-                raise _given_up(error) from error
-            result = on_lost(unit, _given_up(error))
-        for following in islice(units, 1):  # before the yield: nobody idles while a file is written
-            running[pool.start(following)] = (following, 1)
-        yield unit, result
-
-
-def _given_up(error: LostError) -> InterverseError:
-    return InterverseError(
-        explain(
-            f"a worker ended by itself {TRIES} times at the same work, for want of memory perhaps"
-            f" ({error})",
-            fix="Start the same command again, with fewer workers: what is finished is kept",
-        )
-    )
 
 
 # --------------------------------------------------------------------------- processes
