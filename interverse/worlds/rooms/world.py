@@ -253,7 +253,17 @@ class Rooms(World):
     ) -> Frame:
         """Returns a picture of a world; `fast` has the quick renderer draw it in any quality."""
         row = self.hidden(world)
-        shot = self._shot(row)
+        states = np.zeros((self.options.objects, 4))
+        for slot, index in enumerate(row["order"].tolist()):
+            states[index] = row[name_of(slot, "state")]
+        place, yaw, pitch, fov = (row[name] for name in CAMERA)
+        color, bright, time = (row[name] for name in LIGHT)
+        shot = Shot(
+            things=things_of(row),
+            states=states,
+            view=RoomView(place, float(yaw), float(pitch), float(fov)),
+            light=(color, float(bright), float(time)),
+        )
         # The model of a world's room, made at first and then kept.
         seed = int(row["room/seed"])
         options, cast = self.options, cast_of(shot.things, shot.states)
@@ -262,8 +272,7 @@ class Rooms(World):
             spill, high = options.light_spill, options.quality == "high"
             made = staged(seed, options.objects, cast, spill=spill, high=high)
             held = self._held[world] = ((seed, cast), made)
-        scene = held[1]
-        return draw(scene, shot, size=size, parts=parts, fast=fast)
+        return draw(held[1], shot, size=size, parts=parts, fast=fast)
 
     def slots(self, world: int, frame: Frame) -> NDArray[np.int16]:
         """Returns the slot of the object at each pixel of a frame, -1 for none."""
@@ -272,23 +281,6 @@ class Rooms(World):
         table[order] = np.arange(len(order))
         assert frame.items is not None  # asked for
         return table[frame.items]
-
-    def _shot(self, row: Row) -> Shot:
-        place, yaw, pitch, fov = (row[name] for name in CAMERA)
-        color, bright, time = (row[name] for name in LIGHT)
-        return Shot(
-            things=things_of(row),
-            states=self._states(row),
-            view=RoomView(place, float(yaw), float(pitch), float(fov)),
-            light=(color, float(bright), float(time)),
-        )
-
-    def _states(self, row: Row) -> NDArray[np.float64]:
-        """Returns the items' states (items, 4), by their index in the room."""
-        states = np.zeros((self.options.objects, 4))
-        for slot, index in enumerate(row["order"].tolist()):
-            states[index] = row[name_of(slot, "state")]
-        return states
 
     def set_by_action(self, action: object) -> frozenset[str]:
         """Returns the two parts of an action: all that it does follows from them."""
