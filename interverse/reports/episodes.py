@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,18 +37,14 @@ _EPISODES, _MOST_EXPLAINED = 20, 3  # some 20 s a policy of TriFinger on one cor
 _PLAY_ERRORS = (InterverseError, ImportError, OSError, RuntimeError, ValueError)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Film:
+class Film(NamedTuple):
     """Videos for the page (caption -> file), and a line for each episode without."""
 
     media: Mapping[str, Path]
     missing: tuple[str, ...]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(NamedTuple):
     """What variables cost (policy and task -> attribution), and a line for each policy without."""
 
     attributions: Mapping[str, Attribution]

@@ -17,7 +17,6 @@ from interverse.envs import make
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.reports.runs import is_of_policy, read_folder, run_scores
 from interverse.results import Results, tables
-from interverse.results.text import Estimate
 from interverse.rollouts.policy_world import PolicyWorld, policy_world
 from interverse.rollouts.saved import CARD
 from interverse.worlds.own_code import check_trusted
@@ -146,11 +145,15 @@ def _index(scores: Results) -> list[dict[str, Any]]:
     found = {metric: tables.estimates(last, metric) for metric in last.metrics}
     out = []
     for key in tables.groups(last):
-        metrics = [
-            {"type": metric, "name": metric, "value": round(rows[key].value, 6)} | _ends(rows[key])
-            for metric, rows in found.items()
-            if rows[key].value == rows[key].value
-        ]
+        metrics = []
+        for metric, rows in found.items():
+            score = rows[key]
+            if math.isnan(score.value):
+                continue
+            row: dict[str, Any] = {"type": metric, "name": metric, "value": round(score.value, 6)}
+            if not math.isnan(score.low):  # the interval as the Hub keeps it
+                row["args"] = {"interval_95": [round(score.low, 6), round(score.high, 6)]}
+            metrics.append(row)
         _, task, protocol = key
         out.append(
             {
@@ -160,13 +163,6 @@ def _index(scores: Results) -> list[dict[str, Any]]:
             }
         )
     return out
-
-
-def _ends(score: Estimate) -> dict[str, Any]:
-    """Returns the interval as the Hub keeps it; nothing where there is none."""
-    if math.isnan(score.low):
-        return {}
-    return {"args": {"interval_95": [round(score.low, 6), round(score.high, 6)]}}
 
 
 def _use(folder: Path, task: str) -> str:

@@ -64,7 +64,20 @@ def load_epic(
     if not files:
         raise FileNotFoundError(explain(f"there is no {' or '.join(TABLES)} in {folder}"))
     held = [row for file in files for row in read_rows(file, _NEEDED)]
-    rows = _filtered(sorted(held, key=lambda row: row["narration_id"]), chosen, names["verb"])
+    rows = sorted(held, key=lambda row: row["narration_id"])
+    if chosen.verbs is not None:
+        for name in chosen.verbs:
+            if name not in names["verb"].values():
+                raise FileFormatError(unknown("verb", name, names["verb"].values()))
+        rows = [row for row in rows if _named(row, "verb", names["verb"]) in chosen.verbs]
+    if chosen.scores is not None:
+        columns = ("narration_id", "start_score", "stop_score")
+        passed = {
+            row["narration_id"]
+            for row in read_rows(chosen.scores, columns)
+            if min(row.real("start_score"), row.real("stop_score")) > chosen.threshold
+        }
+        rows = [row for row in rows if row["narration_id"] in passed]
     if chosen.present_only:
         rows = [row for row in rows if all((root / _frame(row, at)).is_file() for at in _ENDS)]
     if not rows:
@@ -101,23 +114,6 @@ def _named(row: PairRow, kind: str, names: Mapping[int, str]) -> str:
             allowed=f"an id of {_CLASSES[kind]}, {min(names)} to {max(names)}",
         )
     return names[number]
-
-
-def _filtered(rows: list[PairRow], chosen: EpicFilter, verbs: Mapping[int, str]) -> list[PairRow]:
-    if chosen.verbs is not None:
-        for name in chosen.verbs:
-            if name not in verbs.values():
-                raise FileFormatError(unknown("verb", name, verbs.values()))
-        rows = [row for row in rows if _named(row, "verb", verbs) in chosen.verbs]
-    if chosen.scores is None:
-        return rows
-    columns = ("narration_id", "start_score", "stop_score")
-    passed = {
-        row["narration_id"]
-        for row in read_rows(chosen.scores, columns)
-        if min(row.real("start_score"), row.real("stop_score")) > chosen.threshold
-    }
-    return [row for row in rows if row["narration_id"] in passed]
 
 
 def _frame(row: PairRow, column: str) -> str:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, InvalidValueError, explain, unknown
 from interverse.data.pairs.dataset import PairDataset
-from interverse.data.pairs.pictures import FilePictures, Image, file_pictures, reading
+from interverse.data.pairs.pictures import Image, file_pictures, reading
 from interverse.data.pairs.splits import OPPOSITES
 
 COLUMNS = ("scene", "idx", "figure", "noun_class", "verb_class", "xmin", "ymin", "xmax", "ymax")
@@ -172,7 +172,13 @@ def load_official(
     if not rows:
         raise FileFormatError(f"{path} has no pairs", fix="See docs/pairs.md, layout")
     before = [boxes.get((row["scene"], first)) for row, _, first in rows]
-    pictures = _pictures(path, [row for row, _, _ in rows], [first for _, _, first in rows])
+    names: dict[str, Sequence[str]] = {}
+    for folder, prefix in (("color", ""), ("mask", "mask_")):
+        places = [(f"{row['scene']}/{folder}", row["figure"], first) for row, _, first in rows]
+        if not prefix or (path / rows[0][0]["scene"] / folder).is_dir():
+            names[f"{prefix}before"] = [f"{place}/{first}.png" for place, _, first in places]
+            names[f"{prefix}after"] = [f"{place}/{figure}.png" for place, figure, _ in places]
+    pictures = file_pictures(path, names, [row.where for row, _, _ in rows])
     where, example = pictures.where("after", 0), path / pictures.names["after"][0]
     with reading(where), Image.open(example) as image:
         width, height = image.size
@@ -192,19 +198,6 @@ def load_official(
         box_before=None if None in before else np.array(before, dtype=np.int64),
         box_after=np.array([box for _, box, _ in rows], dtype=np.int64),
     )
-
-
-def _pictures(root: Path, rows: Sequence[PairRow], firsts: Sequence[str]) -> FilePictures:
-    names: dict[str, Sequence[str]] = {}
-    for folder, prefix in (("color", ""), ("mask", "mask_")):
-        scenes = [f"{row['scene']}/{folder}" for row in rows]
-        names[f"{prefix}before"] = [f"{s}/{n}.png" for s, n in zip(scenes, firsts, strict=True)]
-        names[f"{prefix}after"] = [
-            f"{scene}/{row['figure']}.png" for scene, row in zip(scenes, rows, strict=True)
-        ]
-    if not (root / rows[0]["scene"] / "mask").is_dir():
-        names = {kind: files for kind, files in names.items() if not kind.startswith("mask_")}
-    return file_pictures(root, names, [row.where for row in rows])
 
 
 # --------------------------------------------------------------------------- writing
