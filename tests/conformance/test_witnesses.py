@@ -288,7 +288,7 @@ def test_a_variable_without_binding_is_found(idle_slider):
 def test_an_inert_variable_says_why():
     env = iv.make(SLIDER)
     idle = replace(env.variables["push"], inert="no motor is attached")
-    assert "inert: no motor is attached" in _printed(_VariableTable({"push": idle}))
+    assert "inert: no motor is attached" in _printed(_VariableTable([idle]))
     assert idle.to_json()["inert"] == "no motor is attached"
 
 
