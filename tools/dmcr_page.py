@@ -99,7 +99,7 @@ def kept_figure(runs: Sequence[Mapping[str, Any]]) -> Any:
         ink = "white" if not 150 < number.value < 850 else "black"
         words = f"{number.value:.0f}\n[{number.low:.0f}, {number.high:.0f}]"
         panel.text(column, row, words, ha="center", va="center", color=ink, size=7)
-    panel.set_xticks(range(len(FACTORS)), [name.replace("_", " ") for name in FACTORS])
+    panel.set_xticks(range(len(FACTORS)), [name.replace("_", "\n") for name in FACTORS])
     panel.set_yticks(range(len(runs)), [_label(run) for run in runs])
     panel.xaxis.tick_top()
     panel.grid(visible=False)

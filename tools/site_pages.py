@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +57,7 @@ def on_page_markdown(markdown: str, page: Any, **kwargs: Any) -> str:
     if page.file.src_uri == "index.md":
         page.meta["hide"] = ["navigation", "toc"]
         markdown = markdown.replace("[all worlds](worlds.md)", "[gallery](gallery.md)")
-    return markdown if page.file.src_uri.startswith("results/") else markdown.replace("](../", "](")
+    return markdown if "/" in page.file.src_uri else markdown.replace("](../", "](")
 
 
 def _outside() -> Iterator[Path]:
@@ -110,7 +111,8 @@ def _world(name: str, file: str, asks: str) -> tuple[str, dict[str, bytes]]:
     Image.fromarray(env.render()).save(sink, "PNG")
     done, graph = _graph(env)
     picture = Path(file).name
-    lines = [f"# {name}", "", asks, "", f"![{name}]({picture}.png){{ width=420 }}", ""]
+    lines = ["---", "hide: [navigation]", "---", f"# {name}", "", asks, ""]
+    lines += [f"![{name}]({picture}.png){{ width=420 }}", ""]
     lines += ["| | |", "|---|---|", *_facts(name, env), ""]
     lines += ["```python", "import interverse as iv", "", f'env = iv.make("{name}")']
     lines += ["observation, info = env.reset(seed=0)", "```", "", "## Variables", ""]
@@ -129,12 +131,37 @@ def _facts(name: str, env: WorldEnv) -> Iterator[str]:
     yield f"| observation | {', '.join(parts) or f'`{seen.shape}`'} |"
     yield f"| action | {_acts(env)} |"
     yield f"| steps | {env.world.max_steps} |"
+    yield f"| reward | {_reward(name.partition('/')[0])} |"
     if name in PROTOCOLS:
         yield f"| protocols | {', '.join(f'`{p.name}`' for p in PROTOCOLS.load(name))} |"
     card = f'"{name}"'
     shipped = [p for p in SHIPPED if card in (trained_policy(p) / "policy.json").read_text()]
     if shipped:
-        yield f"| policies of the package | {', '.join(f'`{policy}`' for policy in shipped)} |"
+        yield f"| policies of the package | {'<br>'.join(map(_scored, shipped))} |"
+
+
+def _reward(family: str) -> str:
+    """Returns what the family's section of the page of worlds says of the reward."""
+    text = (_ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
+    section = re.split(rf"^## {family}$", text, maxsplit=1, flags=re.M)[1]
+    (said,) = re.findall(r"The\sreward is (.*?)\.(?=\s)", section.partition("\n## ")[0], re.S)
+    return " ".join(said.split())
+
+
+def _scored(policy: str) -> str:
+    """Returns a policy's name with its best and worst score, by protocol, where they are known."""
+    card = json.loads((trained_policy(policy) / "policy.json").read_text())["trained"]
+    scores = card.get("scores", {}).get("last_fractional_success", {})
+    words, digits = "fraction of the goal", 2
+    played = json.loads((_ROOT / "results" / "dmcr" / "shipped.json").read_text())["runs"]
+    for run in (run for run in played if run["policy"] == policy):
+        scores = {name: float(np.mean(of)) for name, of in run["returns"].items()}
+        words, digits = "return", 0
+    if not scores:
+        return f"`{policy}`"
+    ends = [pick(scores, key=scores.__getitem__) for pick in (max, min)]
+    told = [f"{scores[end]:.{digits}f} in {end}" for end in ends]
+    return f"`{policy}`: {words} {', '.join(told)}"
 
 
 def _variables(env: WorldEnv) -> list[str]:

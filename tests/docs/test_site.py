@@ -35,6 +35,9 @@ def test_the_site_builds_in_strict_mode(tmp_path):
     assert len(list((tmp_path / "gallery").glob("*.png"))) >= len(own)
     assert len(list((tmp_path / "gallery").glob("*.svg"))) >= len(own)
     assert "mermaid" not in gallery, "the browser would fetch its script from elsewhere"
+    for page in tmp_path.rglob("*.html"):
+        for source in re.findall(r'<img [^>]*src="([^":]+)"', page.read_text()):
+            assert page.name == "404.html" or (page.parent / source).exists(), (page, source)
     api = (tmp_path / "api.html").read_text()
     assert all(f"interverse.{name}" in api for name in ("envs.make.make", "scm.Variable"))
 
@@ -64,10 +67,17 @@ def test_the_gallery_has_a_page_for_each_world_with_its_picture(monkeypatch):
         "| `box/mass` | latent | 0.5 | kg | 0.3 to 0.6 | 0.6 to 0.9 |"
         in pages["gallery/tutorial-slider-v1.md"]
     )
+    assert "| reward | minus its distance to the goal |" in pages["gallery/tutorial-slider-v1.md"]
     assert len(pictures) == 2 * len(few) > 2  # the world, and its graph
     for name in pictures:
         assert any(f"({name.removeprefix('gallery/')})" in page for page in pages.values())
     assert {bytes(data[:4]) for data in pictures.values()} == {b"\x89PNG", b"<svg"}
+
+
+def test_scores_of_shipped_policies_are_those_of_their_cards_and_runs():
+    pushing, pixels = map(site_pages._scored, ("pushing_2", "cartpole_balance_paper"))
+    assert pushing == "`pushing_2`: fraction of the goal 1.00 in P0, 0.50 in P9"
+    assert pixels.startswith("`cartpole_balance_paper`: return 996 in none, ")
 
 
 def test_the_reference_of_flags_has_every_verb():
