@@ -118,7 +118,7 @@ class CostBars:
         most = max((abs(c.value) for c in costs.values() if not np.isnan(c.value)), default=0.0)
         digits = decimals(most)
         told = {key: cost.shown(digits) for key, cost in costs.items()}
-        first = min(max(map(len, names.values()), default=0), options.max_width // 3)
+        first = min(max(map(len, names.values()), default=0), options.max_width // 2)
         room = options.max_width - first - max(map(len, told.values()), default=0) - 4
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(width=first, overflow="fold")

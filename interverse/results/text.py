@@ -103,7 +103,16 @@ class TextTable:
     title: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for part in self.within(options.max_width):
+        parts = self.within(options.max_width)
+        if len(parts) > 1:  # a count of refusals that is 0 in all rows makes room
+            kept = [
+                i
+                for i, name in enumerate(self.header)
+                if name != "refused" or any(row[i] for row in self.rows)
+            ]
+            shorter = self._columns(kept, title=self.title, caption=self.caption)
+            parts = shorter.within(options.max_width)
+        for part in parts:
             yield _rich_table(replace(part, caption=""), pad_edge=False)
         if self.caption:  # as wide as the console, whatever the last part is
             yield RichText(self.caption, style="table.caption")

@@ -314,6 +314,7 @@ def test_at_eighty_columns_headings_break_before_tables_do():
     assert max(map(len, text.splitlines())) <= 80
     assert text.count("P0") == 2
     assert text.count("0.250 [0.125, 0.375]") == 15
+    assert "refused" not in text, "a column of zeros makes room"
 
 
 def _row(**given):
