@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.type_checks import number, validated, whole
 from interverse.envs import Snapshot, WorldEnv, make_vec
 from interverse.envs.build import options_of
@@ -63,9 +63,7 @@ class CEM:
     def __post_init__(self) -> None:
         if self.elites > self.population:
             raise InvalidValueError(
-                explain(
-                    f"elites is {self.elites}", allowed=f"at most population, {self.population}"
-                )
+                f"elites is {self.elites}", allowed=f"at most population, {self.population}"
             )
 
 
@@ -104,10 +102,8 @@ class Planner:
         space = env.action_space
         if not isinstance(inner, WorldEnv) or not isinstance(space, gym.spaces.Box):
             raise InvalidValueError(
-                explain(
-                    f"cannot plan in {env}",
-                    allowed="an environment of interverse with continuous actions",
-                )
+                f"cannot plan in {env}",
+                allowed="an environment of interverse with continuous actions",
             )
         self.config = CEM() if config is None else config
         self._space = space

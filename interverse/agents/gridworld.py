@@ -111,7 +111,7 @@ def replay_policy(seed: int) -> Chooser:
         world = cast("GridPlanning", world)
         if "target_actions" not in world.info:
             raise InvalidValueError(
-                explain(f"{world.id} does not tell how its targets were made", allowed="chemistry")
+                f"{world.id} does not tell how its targets were made", allowed="chemistry"
             )
         return np.asarray(world.info["target_actions"])[:, world.step_count]
 

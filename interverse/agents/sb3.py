@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from interverse.actors.curriculum import Curriculum
 from interverse.actors.wrappers import attach_curriculum
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 from interverse.core.rng import region_seed
 from interverse.envs import make_vec
 from interverse.envs.values import to_numpy
@@ -102,7 +102,7 @@ class WorldVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Refuses: worlds share one object."""
-        raise InvalidValueError(explain("worlds of a batch share their attributes", fix="Use do"))
+        raise InvalidValueError("worlds of a batch share their attributes", fix="Use do")
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
         """Calls a method of the vector environment once; the answer stands for every world."""

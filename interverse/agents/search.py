@@ -19,7 +19,7 @@ from torch import Tensor
 from interverse.agents.cem import cem_weights, mppi_weights
 from interverse.agents.gridworld import GridPlanning
 from interverse.agents.planner import encode_scenes
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.rng import generator
 from interverse.core.type_checks import Positive, number, validated, whole
 from interverse.models.heads import RewardPredictor
@@ -333,5 +333,5 @@ class WorldImagination:
     def slopes(self, chances: Floats) -> Floats:
         """Raises: a world has no gradient."""
         raise InvalidValueError(
-            explain("the true world has no gradient", fix="Search with PlanCEM or PlanMPPI")
+            "the true world has no gradient", fix="Search with PlanCEM or PlanMPPI"
         )

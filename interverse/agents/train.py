@@ -136,13 +136,11 @@ class Train:
         check_whole(self.steps, "steps", _MOST)
         if self.her and self.algorithm == "sb3_ppo":
             raise InvalidValueError(
-                explain(
-                    "her is on with algorithm sb3_ppo", allowed="sac and td3, which have a replay"
-                )
+                "her is on with algorithm sb3_ppo", allowed="sac and td3, which have a replay"
             )
         if "space" in self.options:
             raise InvalidValueError(
-                explain(f"option space is {self.options['space']!r}", fix="Give space itself")
+                f"option space is {self.options['space']!r}", fix="Give space itself"
             )
         training_curriculum(self.curriculum, self.actor, self.space)
         _hyper(self)
@@ -308,11 +306,9 @@ def make_env(config: Train) -> WorldVecEnv:
         if not (isinstance(space, gym.spaces.Box) and len(space.shape) == 1):
             env.close()
             raise InvalidValueError(
-                explain(
-                    f"{config.task} has a {type(space).__name__} {name} space",
-                    allowed="flat boxes: train learns a multilayer perceptron",
-                    fix=f"{_states(config.task)}Or use a pixel agent, such as sac_aug, or SB3",
-                )
+                f"{config.task} has a {type(space).__name__} {name} space",
+                allowed="flat boxes: train learns a multilayer perceptron",
+                fix=f"{_states(config.task)}Or use a pixel agent, such as sac_aug, or SB3",
             )
     env.seed(config.seed)
     return env

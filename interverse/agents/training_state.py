@@ -16,7 +16,7 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from interverse.agents.sb3 import WorldVecEnv
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.envs import Snapshot
 
@@ -74,10 +74,8 @@ def restore(model: BaseAlgorithm, env: WorldVecEnv, held: Checkpoint) -> int | N
         _restore_random(model, state["random"])
     except KeyError as error:
         raise FileFormatError(
-            explain(
-                f"the run's checkpoint is torn: {error} is missing",
-                fix="Delete the folder to start the run afresh",
-            )
+            f"the run's checkpoint is torn: {error} is missing",
+            fix="Delete the folder to start the run afresh",
         ) from error
     until = state.get("until")
     return until if isinstance(until, int) else None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 Floats = NDArray[np.float64]
 
@@ -34,10 +34,8 @@ class Mesh:
         shapes = (self.vertices.shape, self.normals.shape, self.texcoords.shape)
         if shapes != ((count, 3), (count, 3), (count, 2)):
             raise InvalidValueError(
-                explain(
-                    f"a mesh has vertices, normals and texcoords of shapes {shapes}",
-                    allowed="(V, 3), (V, 3), (V, 2)",
-                )
+                f"a mesh has vertices, normals and texcoords of shapes {shapes}",
+                allowed="(V, 3), (V, 3), (V, 2)",
             )
 
     @property

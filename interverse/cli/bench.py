@@ -14,7 +14,7 @@ from rich.table import Table
 from interverse.bench import BENCHMARKS
 from interverse.bench.measure import Row
 from interverse.cli.flags import print_json
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 _ON_DEVICE = ("device", "pictures")
 _GPU_ONLY = (*_ON_DEVICE, "pixels")
@@ -75,5 +75,5 @@ def _on_device(config: Bench) -> dict[str, Callable[[], list[Row]]]:
         runs["pixels"] = BENCHMARKS.load("pixels")
     if unknown := set(config.only) - set(runs):
         given = f"only {', '.join(sorted(unknown))} on {config.device}"
-        raise InvalidValueError(explain(given, allowed=", ".join(runs)))
+        raise InvalidValueError(given, allowed=", ".join(runs))
     return {name: run for name, run in runs.items() if name in (config.only or runs)}

@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.flags import parse_pair, parse_pairs, print_json
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
 from interverse.data import export_original as write_original
@@ -111,7 +111,7 @@ def collect(config: CollectCommand) -> Path:
             "episodes": "; --to worldmodel writes an HDF5 file beside it",
         }
         told = f"--out {config.out} names a file, and {kind} of {config.id} go to a folder"
-        raise InvalidValueError(explain(told, fix=f"Name a folder{beside.get(kind, '')}"))
+        raise InvalidValueError(told, fix=f"Name a folder{beside.get(kind, '')}")
     with redirect_stdout(sys.stderr):  # Ray prints when a node dies
         made = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
     path: Path = made["path"]
@@ -133,7 +133,7 @@ def _given(config: CollectCommand, kind: str) -> dict[str, Any]:
     for item in fields(config):
         if item.name in others and given.pop(item.name) != item.default:
             raise InvalidValueError(
-                explain(f"--{item.name} has no meaning for {config.id}", fix="Leave it out")
+                f"--{item.name} has no meaning for {config.id}", fix="Leave it out"
             )
     return given
 
@@ -165,7 +165,7 @@ def _episodes(given: dict[str, Any]) -> dict[str, Any]:
     for word in given.pop("twin"):
         twin = dict([parse_pair(word)])
         if twin in twins:  # the draws of a space are the episode's, so they are alike, too
-            raise InvalidValueError(explain(f"the twin {word} is given twice", fix="Give it once"))
+            raise InvalidValueError(f"the twin {word} is given twice", fix="Give it once")
         twins.append(twin)
     layouts, actors = given.pop("to"), given.pop("actor")
     for layout in layouts:  # before an hour of play, not after it
@@ -295,7 +295,7 @@ def export_original(config: ExportOriginal) -> None:
     )
     if not isinstance(data, Dataset):
         told = f"{config.data} is no play of blocks or chemistry"
-        raise InvalidValueError(explain(told, allowed="their data and ids"))
+        raise InvalidValueError(told, allowed="their data and ids")
     _tell({"path": write_original(data, config.out), "episodes": len(data)}, as_json=config.json)
 
 

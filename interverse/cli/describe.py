@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from interverse.cli.flags import flag_names, parse_pairs, print_json
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Integers, Space, Variable
 from interverse.scm.graph import NEXT, as_graph_json
@@ -404,9 +404,7 @@ def check(config: Check) -> list[Any]:
     broken = [row.law for row in rows if not row.passed]
     if broken:
         raise InvalidValueError(
-            explain(
-                f"{config.id} breaks {len(broken)} of {len(rows)} laws: {'; '.join(broken)}",
-                fix="See CONTRIBUTING.md for what each law asks",
-            )
+            f"{config.id} breaks {len(broken)} of {len(rows)} laws: {'; '.join(broken)}",
+            fix="See CONTRIBUTING.md for what each law asks",
         )
     return rows

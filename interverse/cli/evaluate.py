@@ -20,7 +20,7 @@ from interverse.cli.flags import (
     parse_pairs,
     print_json,
 )
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.yaml_text import read_yaml
 from interverse.metrics import METRICS, metric_facts
 from interverse.protocols.evaluate import RESULT_FILE
@@ -152,20 +152,16 @@ def known_policy(given: str, task: str | None) -> PolicyWorld:
     named = given in ("random", "scripted")
     if (os.sep in given or (task is None and not named)) and not Path(given).exists():
         raise InvalidValueError(
-            explain(
-                f"there is no {given}",
-                allowed=f"the folder of a run or of a policy, or one of {', '.join(SHIPPED)}",
-            )
+            f"there is no {given}",
+            allowed=f"the folder of a run or of a policy, or one of {', '.join(SHIPPED)}",
         )
     known = policy_world(given)
     if known.task is None:
         _check_folder(Path(given))
     if task is None and known.task is None:
         raise InvalidValueError(
-            explain(
-                f"{given} does not say which world it is for",
-                fix="Name the folder of a training run, or pass an id with --task",
-            )
+            f"{given} does not say which world it is for",
+            fix="Name the folder of a training run, or pass an id with --task",
         )
     if task is not None:
         return known.in_task(task)
@@ -189,7 +185,7 @@ def _check_folder(folder: Path) -> None:
         task = f" --task {told['task']}" if "task" in told else ""
         scores = f"what it scored ({named}{task})" if verb == "evaluate" else "a policy"
         fix = f"Name {scores}, or the folder of a training run"
-    raise InvalidValueError(explain(problem, fix=fix))
+    raise InvalidValueError(problem, fix=fix)
 
 
 def summary(results: Results) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import tyro
 
 from interverse.cli.flags import parse_pairs, print_json
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.fit.settings import FitRequest, ModelRequest
 from interverse.fit.states import FitStates, fit_states
 from interverse.fit.world import FitOwn, FitWorld, fit_own, fit_world
@@ -81,12 +81,10 @@ def _check_flags(given: dict[str, Any], known: tuple[str, ...], owner: str) -> N
             flag = "--" + ("no-finetune" if name == "finetune" else name.replace("_", "-"))
             told = flag if name == "finetune" else f"{flag} {value}"
             raise InvalidValueError(
-                explain(
-                    f"{told} belongs to {owner}",
-                    allowed=", ".join(f"--{one.replace('_', '-')}" for one in known)
-                    or "blocks and chemistry",
-                    fix=f"Leave {flag} out",
-                )
+                f"{told} belongs to {owner}",
+                allowed=", ".join(f"--{one.replace('_', '-')}" for one in known)
+                or "blocks and chemistry",
+                fix=f"Leave {flag} out",
             )
 
 

@@ -49,10 +49,8 @@ def flag_words(given: Mapping[str, Any]) -> list[str]:
             for part in parts:
                 if isinstance(part, Mapping | list | bool) or part is None:
                     raise InvalidValueError(
-                        explain(
-                            f"{name} holds {json.dumps(part)}",
-                            allowed="text, a number, or a list of these",
-                        )
+                        f"{name} holds {json.dumps(part)}",
+                        allowed="text, a number, or a list of these",
                     )
             words += [f"--{flag}", *map(str, parts)]
     return words
@@ -79,11 +77,11 @@ def split_config(verb: str, args: Sequence[str]) -> tuple[list[str], dict[str, A
             continue
         files.append(value if equals else next(words, ""))
         if not files[-1]:
-            raise InvalidValueError(explain(f"{_FLAG} names no file", fix=f"{_FLAG} run.yaml"))
+            raise InvalidValueError(f"{_FLAG} names no file", fix=f"{_FLAG} run.yaml")
     if not files:
         return rest, {}
     if len(files) > 1:
-        raise InvalidValueError(explain(f"{_FLAG} is given {len(files)} times", allowed="once"))
+        raise InvalidValueError(f"{_FLAG} is given {len(files)} times", allowed="once")
     held = read_yaml(files[0])
     meant = held.pop(_VERB, verb)
     if meant != verb:
@@ -141,7 +139,7 @@ def kept(config: Any, verb: str, folder: Path | None) -> Iterator[None]:
         return
     single = _SINGLE_FILES.fullmatch(folder.suffix) is not None
     if folder.is_file() and not single:
-        raise InvalidValueError(explain(f"out is {folder}, which is a file", allowed="a folder"))
+        raise InvalidValueError(f"out is {folder}, which is a file", allowed="a folder")
     file = folder.with_suffix(".config.yaml") if single else folder / CONFIG_FILE
     text, is_new = config_text(config, verb), not file.exists()
     made = [path for path in file.parents if not path.exists()]
@@ -350,7 +348,7 @@ def parse_pairs(pairs: tuple[str, ...], flags: Iterable[str] = ()) -> dict[str, 
         name, value = parse_pair(pair)
         if name in flags:
             raise InvalidValueError(
-                explain(f"option {pair!r}", allowed="options of the world", fix=f"See --{name}")
+                f"option {pair!r}", allowed="options of the world", fix=f"See --{name}"
             )
         check_once(name, out, pairs)
         out[name] = value
@@ -361,9 +359,7 @@ def parse_pair(pair: str) -> tuple[str, Any]:
     """Returns name and value of one NAME=VALUE word."""
     name, equals, text = pair.partition("=")
     if not name or not equals:
-        raise InvalidValueError(
-            explain(f"got {pair!r}", allowed="NAME=VALUE, such as skip_frame=3")
-        )
+        raise InvalidValueError(f"got {pair!r}", allowed="NAME=VALUE, such as skip_frame=3")
     try:
         return name, parse_json(_WORDS.get(text, text))
     except FileFormatError:
@@ -374,4 +370,4 @@ def check_once(name: str, seen: Container[str], words: tuple[str, ...]) -> None:
     """Raises for a name that was given before: one of the two would be dropped unseen."""
     if name in seen:
         given = " ".join(word for word in words if word.partition("=")[0] == name)
-        raise InvalidValueError(explain(f"{name} is given twice: {given}", fix="Give it once"))
+        raise InvalidValueError(f"{name} is given twice: {given}", fix="Give it once")

@@ -13,7 +13,7 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.flags import print_json
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 _TEMPLATES = "interverse.cli.templates"
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
@@ -37,14 +37,12 @@ def new(config: New) -> Path:
     """Writes the files and says what to do next."""
     if not _WORD.fullmatch(config.name):
         raise InvalidValueError(
-            explain(
-                f"name is {config.name!r}",
-                allowed="a module's name: lower case letters, digits and underscores",
-            )
+            f"name is {config.name!r}",
+            allowed="a module's name: lower case letters, digits and underscores",
         )
     target = config.folder / (config.name if config.kind == "world" else f"{config.name}.py")
     if target.exists():
-        raise InvalidValueError(explain(f"{target} exists", fix="Choose another name or folder"))
+        raise InvalidValueError(f"{target} exists", fix="Choose another name or folder")
     config.folder.mkdir(parents=True, exist_ok=True)
     if config.kind == "world":
         _world(target, config.name)

@@ -13,7 +13,7 @@ import tyro
 from rich.console import Console
 
 from interverse.cli.flags import check_once, print_json
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.protocols.verify import policy_of_run
 from interverse.reports.export import export as write_export
@@ -61,7 +61,7 @@ def report(config: Report) -> Path:
     from interverse.reports.page import report as write_page
 
     if not config.folders:
-        raise InvalidValueError(explain("no folder was given", fix="Name an evaluation's folder"))
+        raise InvalidValueError("no folder was given", fix="Name an evaluation's folder")
     parts = [read_folder(folder) for folder in config.folders]
     policies: dict[str, Path] = {}
     for folder, part in zip(config.folders, parts, strict=True):
@@ -98,7 +98,7 @@ def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
         path = Path(shipped_path(given))
         if not (name and equals and given and path.exists()):
             allowed = f"EXPERIMENT=PATH, or as NAME one of {', '.join(SHIPPED)}"
-            raise InvalidValueError(explain(f"policy {pair!r}", allowed=allowed))
+            raise InvalidValueError(f"policy {pair!r}", allowed=allowed)
         check_once(name, out, pairs)
         out[name] = path
     return out

@@ -144,7 +144,7 @@ def read_plan(file: Path) -> tuple[SweepCell, ...]:
     given = read_yaml(file, _KEYS)
     for key in ("evaluate", "train"):
         if not isinstance(given.get(key) or {}, dict):
-            raise InvalidValueError(explain(f"{key} is {given[key]!r}", allowed="flags by name"))
+            raise InvalidValueError(f"{key} is {given[key]!r}", allowed="flags by name")
     scored, trained = (given.get(key) or {} for key in ("evaluate", "train"))
     check_keys(scored, _EVALUATE, f"{file.name}, evaluate")
     _check_free(trained, f"{file.name}, train")
@@ -153,16 +153,14 @@ def read_plan(file: Path) -> tuple[SweepCell, ...]:
         seeds = list(range(seeds))
     if not (isinstance(seeds, list) and seeds and all(type(seed) is int for seed in seeds)):
         raise InvalidValueError(
-            explain(f"seeds is {seeds!r}", allowed=f"how many, from 1 to {_MOST:,}, or a list")
+            f"seeds is {seeds!r}", allowed=f"how many, from 1 to {_MOST:,}, or a list"
         )
     tasks = _listed(given, "tasks")
     algorithms = [_algorithm(entry) for entry in _listed(given, "algorithms", [None])]
     curricula = [_curriculum(entry) for entry in _listed(given, "curricula", [None])]
     grid = tasks, algorithms, curricula, list(dict.fromkeys(seeds))
     if (count := math.prod(map(len, grid))) > _MOST:
-        raise InvalidValueError(
-            explain(f"{file} has {count:,} cells", allowed=f"at most {_MOST:,}")
-        )
+        raise InvalidValueError(f"{file} has {count:,} cells", allowed=f"at most {_MOST:,}")
     cells: dict[str, SweepCell] = {}
     for task, (label, flags), (suffix, stage), seed in product(*grid):
         words = {"task": task, **trained, **flags, **stage, "seed": seed}
@@ -175,10 +173,8 @@ def read_plan(file: Path) -> tuple[SweepCell, ...]:
         )
         if cells.setdefault(cell.name, cell) is not cell:
             raise InvalidValueError(
-                explain(
-                    f"two cells of the sweep are called {cell.name}",
-                    fix="Give algorithms with the same algorithm names of their own",
-                )
+                f"two cells of the sweep are called {cell.name}",
+                fix="Give algorithms with the same algorithm names of their own",
             )
     for task in tasks:
         _ = WORLDS[task]
@@ -201,15 +197,13 @@ def _algorithm(entry: Any) -> tuple[str, dict[str, Any]]:
         entry = {"algorithm": entry}
     if not isinstance(entry, dict) or not isinstance(entry.get("algorithm"), str):
         raise InvalidValueError(
-            explain(
-                f"algorithms has {entry!r}",
-                allowed="a name, or a mapping with algorithm, flags of train, and name",
-            )
+            f"algorithms has {entry!r}",
+            allowed="a name, or a mapping with algorithm, flags of train, and name",
         )
     _check_free({n: v for n, v in entry.items() if n != "algorithm"}, "an algorithm")
     label = entry.get("name", entry["algorithm"])
     if not isinstance(label, str) or not _NAME.fullmatch(label):
-        raise InvalidValueError(explain(f"an algorithm is named {label!r}", allowed="letters, - +"))
+        raise InvalidValueError(f"an algorithm is named {label!r}", allowed="letters, - +")
     return label, {name: value for name, value in entry.items() if name != "name"}
 
 
@@ -218,7 +212,7 @@ def _check_free(flags: Mapping[str, Any], what: str) -> None:
     for name in flags:
         if name in _OTHERS:
             raise InvalidValueError(
-                explain(f"{what} gives {name}, which the sweep gives", fix=f"Leave out {name}")
+                f"{what} gives {name}, which the sweep gives", fix=f"Leave out {name}"
             )
 
 
@@ -231,9 +225,7 @@ def _curriculum(entry: Any) -> tuple[str, dict[str, Any]]:
     words = entry if isinstance(entry, list) else [entry]
     if not words or not all(isinstance(word, str) for word in words):
         raise InvalidValueError(
-            explain(
-                f"curricula has {entry!r}", allowed="null, 0, 1, 2, an actor, or a list of actors"
-            )
+            f"curricula has {entry!r}", allowed="null, 0, 1, 2, an actor, or a list of actors"
         )
     return "-" + re.sub(r"[^\w.+-]", "_", "+".join(words))[:60], {"actor": words}
 
@@ -245,7 +237,7 @@ def _listed(given: Mapping[str, Any], key: str, default: Sequence[Any] = ()) -> 
     texts = key != "tasks" or all(isinstance(entry, str) for entry in listed)
     if not listed or not texts or len(listed) > _MOST:
         raise InvalidValueError(
-            explain(f"{key} is {str(value)[:80]!r}", allowed="a list", fix=f"Write {key}: [...]")
+            f"{key} is {str(value)[:80]!r}", allowed="a list", fix=f"Write {key}: [...]"
         )
     return [entry for place, entry in enumerate(listed) if entry not in listed[:place]]
 

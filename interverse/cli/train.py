@@ -71,15 +71,13 @@ def choose(words: Sequence[str]) -> tuple[type[Any], Trainer]:
         return pairs_command(), train_pairs
     if task.startswith(("blocks/", "chemistry/")):
         raise InvalidValueError(
-            explain(
-                f"{task} has discrete actions on pictures, which no agent here learns",
-                fix=f"interverse fit {task} learns a world model and plans with it",
-            )
+            f"{task} has discrete actions on pictures, which no agent here learns",
+            fix=f"interverse fit {task} learns a world model and plans with it",
         )
     if algorithm and algorithm not in AGENTS:
         raise UsageError(unknown("value of --algorithm", algorithm, AGENTS))
     if {"--seed", "--seeds"} <= {word.partition("=")[0] for word in words}:
-        raise InvalidValueError(explain("--seed and --seeds are both given", allowed="one of them"))
+        raise InvalidValueError("--seed and --seeds are both given", allowed="one of them")
     algorithm = algorithm or usual_algorithm(task)
     family = AGENTS[algorithm].tags[0]
     if family == "states" and find_spec("stable_baselines3") is None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from interverse.cli.evaluate import known_policy
 from interverse.cli.flags import flag_names, parse_pairs
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain
+from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.saved import SHIPPED, is_path, shipped_path, trained_policy
 from interverse.viewer.session import Session
@@ -60,7 +60,7 @@ def session_of(config: View) -> Session:
         if id in WORLDS:
             raise
         fix = "Or name the folder of a training run, or a policy of the package, such as pushing_1"
-        raise UnknownNameError(explain(str(error), fix=fix)) from error
+        raise UnknownNameError(str(error), fix=fix) from error
 
 
 def _shipped_for(id: str, options: Mapping[str, Any]) -> str:

@@ -26,7 +26,6 @@ from interverse.core.errors import (
     InvalidValueError,
     check_name,
     check_whole,
-    explain,
 )
 from interverse.core.files.atomic import remove_stale, write_json
 from interverse.core.files.json_text import plain
@@ -131,11 +130,9 @@ def evaluate(
         check_whole(count, name, MOST_EPISODES)
     if (total := episodes * len(tested) * len(chosen)) > MOST_EPISODES:
         raise InvalidValueError(
-            explain(
-                f"{episodes} episodes x {len(tested)} seeds x {len(chosen)} protocols "
-                f"are {total:,} episodes",
-                allowed=f"at most {MOST_EPISODES:,} in one call",
-            )
+            f"{episodes} episodes x {len(tested)} seeds x {len(chosen)} protocols "
+            f"are {total:,} episodes",
+            allowed=f"at most {MOST_EPISODES:,} in one call",
         )
     check_unset(chosen, options)
     for protocol in chosen:
@@ -214,10 +211,8 @@ def _seeds(first: int, given: int | Sequence[int]) -> Sequence[int]:
         chosen = [check_seed(seed, name="seeds") for seed in given]
         if first != 0 or not chosen or len(set(chosen)) < len(chosen):
             raise InvalidValueError(
-                explain(
-                    f"seeds is {list(given)!r} and seed {first!r}",
-                    allowed="a list of different seeds and no seed, or how many from seed on",
-                )
+                f"seeds is {list(given)!r} and seed {first!r}",
+                allowed="a list of different seeds and no seed, or how many from seed on",
             )
         return chosen
     check_whole(given, "seeds", MOST_EPISODES)
@@ -403,10 +398,8 @@ def _check_own(driver: Driver) -> None:
     driver.reset(_ONE, seeds=[0])
     if told:
         raise InvalidValueError(
-            explain(
-                f"{driver.id} breaks what scores rest on: {'; '.join(told)}",
-                fix="`interverse check ID` tries all that a world promises",
-            )
+            f"{driver.id} breaks what scores rest on: {'; '.join(told)}",
+            fix="`interverse check ID` tries all that a world promises",
         )
 
 
@@ -537,14 +530,12 @@ def _check_same(
             return
         break
     raise InvalidValueError(
-        explain(
-            "the folder holds an evaluation that is not this one: the policy or a metric is a"
-            " callable whose content cannot be hashed, and an episode played again came out"
-            " otherwise",
-            allowed="the policy that the folder holds, a saved policy, or a version",
-            fix="Choose a new folder, or pass version='...' in every call and change it whenever"
-            " the policy changes",
-        )
+        "the folder holds an evaluation that is not this one: the policy or a metric is a"
+        " callable whose content cannot be hashed, and an episode played again came out"
+        " otherwise",
+        allowed="the policy that the folder holds, a saved policy, or a version",
+        fix="Choose a new folder, or pass version='...' in every call and change it whenever"
+        " the policy changes",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from interverse.actors.actor import matching
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.scm.variable import SPACE_NAMES, SpaceName, Variable
 
 FactorsLike = Mapping[str, Any] | Sequence[str] | None
@@ -45,10 +45,8 @@ def as_factors(given: FactorsLike, variables: Mapping[str, Variable]) -> Factors
         for variable in regions:
             if owner.setdefault(variable, factor) != factor:
                 raise InvalidValueError(
-                    explain(
-                        f"{variable} belongs to the factors {owner[variable]} and {factor}",
-                        fix="Give each variable to one factor: costs are told apart by them",
-                    )
+                    f"{variable} belongs to the factors {owner[variable]} and {factor}",
+                    fix="Give each variable to one factor: costs are told apart by them",
                 )
     return out
 
@@ -60,11 +58,9 @@ def _words(name: str, given: Any) -> Sequence[str]:
     out = list(words) if listed else []
     if not out or not all(isinstance(word, str) for word in out):
         raise InvalidValueError(
-            explain(
-                f"{name} is {given!r}",
-                allowed="a pattern of variables, several, or {pattern: region}",
-                fix="For instance factors={'look': ['box/color', 'floor/*']}",
-            )
+            f"{name} is {given!r}",
+            allowed="a pattern of variables, several, or {pattern: region}",
+            fix="For instance factors={'look': ['box/color', 'floor/*']}",
         )
     return out
 
@@ -87,14 +83,12 @@ def _regions(name: str, given: Any, variables: Mapping[str, Variable]) -> dict[s
             allowed += [DOMAIN] if _has_domain(declared) else []
             if chosen not in allowed:
                 told = f"factor {name}: region of {variable} is {chosen!r}"
-                raise InvalidValueError(explain(told, allowed=", ".join(allowed) or "none"))
+                raise InvalidValueError(told, allowed=", ".join(allowed) or "none")
             out[variable] = chosen
     if not (out := out or spaceless):
         raise InvalidValueError(
-            explain(
-                f"factor {name} has no variable with a space or a finite domain to draw from",
-                fix="See `interverse describe` for the published spaces",
-            )
+            f"factor {name} has no variable with a space or a finite domain to draw from",
+            fix="See `interverse describe` for the published spaces",
         )
     return out
 
@@ -120,7 +114,7 @@ def _default(variables: Mapping[str, Variable]) -> Factors:
     }
     if not drawn:
         raise InvalidValueError(
-            explain("no variable of this world has a space to draw from", fix="Name factors")
+            "no variable of this world has a space to draw from", fix="Name factors"
         )
     out: Factors = {}
     for name, variable in drawn.items():

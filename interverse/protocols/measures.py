@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.metrics import METRICS, Better
 from interverse.results.schema import SCORES
 
@@ -68,7 +68,7 @@ class Metric:
         check_name("better", self.better, ("more", "less"))
         if self.range is not None and not self.range[0] < self.range[1]:
             raise InvalidValueError(
-                explain(f"metric {self.name}: range is {self.range}", allowed="low < high")
+                f"metric {self.name}: range is {self.range}", allowed="low < high"
             )
 
     def __call__(self, steps: Steps) -> float:
@@ -81,15 +81,12 @@ class Metric:
         if found is None or found.ndim:
             shown = repr(given)[:60] if found is None else f"an array of shape {found.shape}"
             raise InvalidValueError(
-                explain(
-                    f"metric {self.name} returned {shown}",
-                    allowed="one number per episode",
-                )
+                f"metric {self.name} returned {shown}", allowed="one number per episode"
             )
         low, high = self.range or (-np.inf, np.inf)
         if found < low or found > high:  # NaN is none
             raise InvalidValueError(
-                explain(f"metric {self.name} returned {found:g}", allowed=f"{low:g} to {high:g}")
+                f"metric {self.name} returned {found:g}", allowed=f"{low:g} to {high:g}"
             )
         return float(found)
 
@@ -104,14 +101,14 @@ def select_metrics(given: Sequence[MetricLike]) -> tuple[Metric, ...]:
     ['time_to_success']
     """
     if isinstance(given, str) or callable(given):
-        raise InvalidValueError(explain(f"metrics is {given!r}", allowed="a list of metrics"))
+        raise InvalidValueError(f"metrics is {given!r}", allowed="a list of metrics")
     # The scores of the table are there already; naming them changes nothing.
     chosen = [_one(item) for item in given if not (isinstance(item, str) and item in SCORES)]
     names = [metric.name for metric in chosen]
     taken = [n for i, n in enumerate(names) if n in names[:i] or n in (*SCORES, "success")]
     if taken:
         raise InvalidValueError(
-            explain(f"a metric named {taken[0]!r} exists already", fix="Choose another name")
+            f"a metric named {taken[0]!r} exists already", fix="Choose another name"
         )
     return tuple(chosen)
 
@@ -125,10 +122,8 @@ def _one(item: MetricLike) -> Metric:
     if callable(item):
         return Metric(name=getattr(item, "__name__", type(item).__name__), function=item)
     raise InvalidValueError(
-        explain(
-            f"a metric cannot be a {type(item).__name__}",
-            allowed="a name, a function of an episode's steps, a Metric",
-        )
+        f"a metric cannot be a {type(item).__name__}",
+        allowed="a name, a function of an episode's steps, a Metric",
     )
 
 
@@ -142,10 +137,8 @@ def check_told(name: str, task: str, info: Mapping[str, Any]) -> None:
     by_success = not {"episode", "rewards"} & set(METRICS[name].tags)
     if by_success and not {FRACTION, "success"} & info.keys():
         raise InvalidValueError(
-            explain(
-                f"{task} tells neither {FRACTION} nor success, so it has no {name}",
-                fix="Leave this metric out, or use one of rewards, such as return",
-            )
+            f"{task} tells neither {FRACTION} nor success, so it has no {name}",
+            fix="Leave this metric out, or use one of rewards, such as return",
         )
 
 

@@ -69,10 +69,8 @@ class Protocol:
         written = isinstance(self.name, str) and _NAME.fullmatch(self.name)
         if not written or any(part in ("", ".", "..") for part in self.name.split("/")):
             raise InvalidValueError(
-                explain(
-                    f"a protocol is named {self.name!r}",
-                    allowed="1 to 100 characters, no path: a variable's name, but no leading slash",
-                )
+                f"a protocol is named {self.name!r}",
+                allowed="1 to 100 characters, no path: a variable's name, but no leading slash",
             )
         check_types(Protocol, {item.name: getattr(self, item.name) for item in fields(self)})
         for name, value in {"without": self.without, **self.grid}.items():
@@ -98,7 +96,7 @@ class Protocol:
             self._refuse(told, allowed="steps from 0, and at least one value")
 
     def _refuse(self, told: str, **words: str) -> NoReturn:
-        raise InvalidValueError(explain(f"protocol {self.name}{told}", **words))
+        raise InvalidValueError(f"protocol {self.name}{told}", **words)
 
     def check(self, driver: Driver) -> None:
         """Raises unless every pattern names variables with that region in this world."""
@@ -283,7 +281,7 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
                 raise InvalidValueError(explain(f"two protocols are named {protocol.name!r}"))
     if not out:
         raise InvalidValueError(
-            explain(f"no protocol of {task} is meant by {given!r}", allowed=", ".join(table))
+            f"no protocol of {task} is meant by {given!r}", allowed=", ".join(table)
         )
     return tuple(out.values())
 
@@ -293,12 +291,10 @@ def check_unset(chosen: tuple[Protocol, ...], options: Mapping[str, Any]) -> Non
     for protocol in chosen:
         for name in sorted({*protocol.grid, *protocol.options} & options.keys()):
             raise InvalidValueError(
-                explain(
-                    f"{name}={options[name]!r} is asked for, and protocol {protocol.name} sets"
-                    f" {name} itself",
-                    fix=f"Leave {name} out, choose other protocols, or pass one of your own:"
-                    " dataclasses.replace changes grid or options of one that exists",
-                )
+                f"{name}={options[name]!r} is asked for, and protocol {protocol.name} sets"
+                f" {name} itself",
+                fix=f"Leave {name} out, choose other protocols, or pass one of your own:"
+                " dataclasses.replace changes grid or options of one that exists",
             )
 
 

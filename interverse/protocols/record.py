@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain, read_json_object
 from interverse.protocols.protocol import Protocol
@@ -49,10 +49,7 @@ def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
     order = given.pop("grid_order", list(given.get("grid", {})))
     if len(order) > 1 and "grid_order" not in described:
         raise FileFormatError(
-            explain(
-                f"the results do not hold the order of the grid of {name}",
-                fix="Evaluate again",
-            )
+            f"the results do not hold the order of the grid of {name}", fix="Evaluate again"
         )
     if order:
         given["grid"] = {variable: given["grid"][variable] for variable in order}
@@ -97,7 +94,7 @@ def read_index(folder: Path) -> dict[str, str]:
         return {}
     index = read_json_object(file)
     if not all(isinstance(value, str) for value in index.values()):
-        raise FileFormatError(explain(f"{file} is no index of hashes", fix="Delete it"))
+        raise FileFormatError(f"{file} is no index of hashes", fix="Delete it")
     return index
 
 
@@ -109,5 +106,5 @@ def check_indexed(unit: Path) -> None:
     known = read_index(unit.parent.parent).get(f"{_UNITS}/{unit.name}")
     if known is not None and known != file_hash(unit):
         raise FileFormatError(
-            explain(f"{unit.name} was changed after it was written", fix="It is played again")
+            f"{unit.name} was changed after it was written", fix="It is played again"
         )

@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.envs.build import build_world, options_of
 from interverse.envs.driver import Driver
 from interverse.envs.values import to_numpy
@@ -262,10 +262,8 @@ class EpisodeScorer:
         if not np.all(np.isfinite(reward[alive])):
             row = int(np.flatnonzero(alive & ~np.isfinite(reward))[0])
             raise InvalidValueError(
-                explain(
-                    f"the world's reward is {reward[row]} at step {int(self._length[row]) + 1}",
-                    allowed="finite numbers: a mean without this episode would be of the others",
-                )
+                f"the world's reward is {reward[row]} at step {int(self._length[row]) + 1}",
+                allowed="finite numbers: a mean without this episode would be of the others",
             )
         self._length += alive
         self._reward.append(np.where(alive, reward, 0.0))
@@ -437,16 +435,14 @@ def check_twin(first: Course, again: Course, episode: int, *, exact: bool) -> No
         )
         if not alike:
             raise InvalidValueError(
-                explain(
-                    f"the policy acts otherwise when episode {episode} is played again among other"
-                    f" worlds: its action {step} is {_shown(one)} and then {_shown(other)}, for"
-                    " the same observation",
-                    allowed="actions that follow from the world's own row of the observations and"
-                    " from what its episode showed before",
-                    fix="Act for each row apart (no mean over rows, no row that stands for all),"
-                    " and give a policy that remembers or draws a reset(mask, seeds): it forgets"
-                    " there, and draws from the seeds",
-                )
+                f"the policy acts otherwise when episode {episode} is played again among other"
+                f" worlds: its action {step} is {_shown(one)} and then {_shown(other)}, for"
+                " the same observation",
+                allowed="actions that follow from the world's own row of the observations and"
+                " from what its episode showed before",
+                fix="Act for each row apart (no mean over rows, no row that stands for all),"
+                " and give a policy that remembers or draws a reset(mask, seeds): it forgets"
+                " there, and draws from the seeds",
             )
         if not exact:
             return
@@ -458,13 +454,11 @@ def check_twin(first: Course, again: Course, episode: int, *, exact: bool) -> No
 
 def _refuse_world(what: str, episode: int) -> None:
     raise InvalidValueError(
-        explain(
-            f"the world goes another way when episode {episode} is played again with the same"
-            f" actions, among other worlds: {what}",
-            allowed="a course that follows from seed, episode and actions",
-            fix="Keep all state in the world, one row each, write all of it in `reset`, and draw"
-            " from the noise that is passed. `interverse check ID` finds where it is not so",
-        )
+        f"the world goes another way when episode {episode} is played again with the same"
+        f" actions, among other worlds: {what}",
+        allowed="a course that follows from seed, episode and actions",
+        fix="Keep all state in the world, one row each, write all of it in `reset`, and draw"
+        " from the noise that is passed. `interverse check ID` finds where it is not so",
     )
 
 

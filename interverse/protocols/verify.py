@@ -202,10 +202,8 @@ def _policy(root: Path, results: Results, given: PolicyLike | None) -> PolicyLik
     policy = given if given is not None else recorded_policy(run) or policy_of_run(root)
     if policy is None:
         raise InvalidValueError(
-            explain(
-                f"the results do not hold their policy, {results.experiments[0]}",
-                fix="Pass it: interverse verify FOLDER --policy PATH",
-            )
+            f"the results do not hold their policy, {results.experiments[0]}",
+            fix="Pass it: interverse verify FOLDER --policy PATH",
         )
     known, mine = run.get("policy"), {fingerprint(policy)}
     if (path := policy_path(policy)) is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.rng import generator
 from interverse.metrics import bootstrap, statistics, student
 from interverse.results.text import Estimate, is_share
@@ -33,7 +33,7 @@ def units(results: Results, asked: Unit | None = None) -> dict[tuple[str, str], 
         asked: the unit of all; None finds out which have several trainings.
     """
     if asked is not None and asked not in UNITS:
-        raise InvalidValueError(explain(f"unknown unit {asked!r}", allowed=", ".join(UNITS)))
+        raise InvalidValueError(f"unknown unit {asked!r}", allowed=", ".join(UNITS))
     seeds: dict[tuple[str, str], set[int]] = {}
     columns = (results.column(name) for name in ("experiment", "task", "seed"))
     for experiment, task, seed in zip(*columns, strict=True):

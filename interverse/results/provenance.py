@@ -13,7 +13,7 @@ from typing import Any
 
 from interverse._version import __version__
 from interverse.core.code import installed
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.json_text import plain
 
 PACKAGES = (
@@ -117,12 +117,10 @@ def check_poolable(provenance: Provenance) -> None:
         found = {words: None for pair in itertools.combinations(runs, 2) for words in _told(*pair)}
         if found:
             raise InvalidValueError(
-                explain(
-                    f"runs of the experiment {experiment!r} in {task} are no one test: "
-                    f"{'; '.join(found)}",
-                    fix="Give them different names (evaluate's `experiment`, or `results.named`), "
-                    "or evaluate again under the same settings",
-                )
+                f"runs of the experiment {experiment!r} in {task} are no one test: "
+                f"{'; '.join(found)}",
+                fix="Give them different names (evaluate's `experiment`, or `results.named`), "
+                "or evaluate again under the same settings",
             )
 
 

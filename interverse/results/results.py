@@ -109,7 +109,7 @@ class Results:
             data = pa.concat_tables([part.data for part in given], promote_options="default")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise InvalidValueError(
-                explain(f"the results do not fit together: {error}", fix="Report them apart")
+                f"the results do not fit together: {error}", fix="Report them apart"
             ) from None
         tested = [set(tables.groups(part)) for part in given]
         joined = _joined(told_apart([part.provenance for part in given], tested))
@@ -311,7 +311,7 @@ def _json(provenance: Mapping[str, Any]) -> dict[str, Any]:
         return json.loads(json.dumps(dict(provenance), sort_keys=True, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidValueError(
-            explain(f"provenance cannot be written as JSON: {error}", allowed="JSON values")
+            f"provenance cannot be written as JSON: {error}", allowed="JSON values"
         ) from None
 
 

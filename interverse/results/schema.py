@@ -57,15 +57,13 @@ SCORES = (
 def checked(data: pa.Table) -> pa.Table:
     """Returns the table with all columns, in order and of the right types, or raises."""
     if not isinstance(data, pa.Table):
-        raise InvalidValueError(
-            explain(f"data is a {type(data).__name__}", allowed="a pyarrow.Table")
-        )
+        raise InvalidValueError(f"data is a {type(data).__name__}", allowed="a pyarrow.Table")
     fixed = CONTRACT | _EXTRA | {n: t for n, t in _MAYBE.items() if n in data.column_names}
     extra = sorted(set(data.column_names) - set(fixed))
     wrong = [name for name in extra if not name.startswith(("score:", "value:"))]
     if wrong:
         allowed = f"{', '.join(fixed)}, score:<metric>, value:<variable>"
-        raise InvalidValueError(explain(f"unknown result columns {wrong}", allowed=allowed))
+        raise InvalidValueError(f"unknown result columns {wrong}", allowed=allowed)
     if "solved" not in data.column_names and "last_fractional_success" in data.column_names:
         ends = _cast(data["last_fractional_success"], "last_fractional_success", pa.float64())
         ends = pc.if_else(pc.is_nan(ends), None, ends)
@@ -87,7 +85,7 @@ def _fixed_column(data: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArr
     if name not in data.column_names:
         if name in _REQUIRED and data.num_rows:
             raise InvalidValueError(
-                explain(f"the results lack the column {name!r}", fix=f"Give every row a {name}")
+                f"the results lack the column {name!r}", fix=f"Give every row a {name}"
             )
         return pa.array([_DEFAULTS.get(name)] * data.num_rows, kind)
     column = _cast(data[name], name, kind)
@@ -95,7 +93,7 @@ def _fixed_column(data: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArr
         column = pc.fill_null(column, _DEFAULTS[name])
     if name in _REQUIRED and column.null_count:
         raise InvalidValueError(
-            explain(f"{name} is null in {column.null_count} rows", fix=f"Give every row a {name}")
+            f"{name} is null in {column.null_count} rows", fix=f"Give every row a {name}"
         )
     return column
 
@@ -107,7 +105,7 @@ def _cast(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedAr
         return column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise InvalidValueError(
-            explain(f"column {name!r} is {column.type} ({error})", allowed=str(kind))
+            f"column {name!r} is {column.type} ({error})", allowed=str(kind)
         ) from None
 
 
@@ -117,11 +115,9 @@ def _check_rows(table: pa.Table) -> None:
     for name in (n for n in table.column_names if is_score(n)):
         if refused[name].null_count < refused.num_rows:
             raise InvalidValueError(
-                explain(
-                    f"a refused episode has a {name}: an episode without its intervention is "
-                    "never scored",
-                    fix="Leave the scores of refused episodes null",
-                )
+                f"a refused episode has a {name}: an episode without its intervention is "
+                "never scored",
+                fix="Leave the scores of refused episodes null",
             )
     if "settings" in table.column_names:
         _check_settings(table)
@@ -130,10 +126,8 @@ def _check_rows(table: pa.Table) -> None:
         twice = groups.filter(pc.greater(groups["count_all"], 1)).slice(0, 1).to_pylist()[0]
         shown = ", ".join(f"{name}={twice[name]!r}" for name in KEY if twice[name] is not None)
         raise InvalidValueError(
-            explain(
-                f"an episode stands in the results more than once: {shown}",
-                fix="Give each experiment its own name with results.named(...)",
-            )
+            f"an episode stands in the results more than once: {shown}",
+            fix="Give each experiment its own name with results.named(...)",
         )
 
 
@@ -151,11 +145,9 @@ def _check_settings(table: pa.Table) -> None:
             f"{settings!r}" for settings in sorted(pc.unique(rows["settings"]).to_pylist())
         )
         raise InvalidValueError(
-            explain(
-                f"rows of the experiment {mixed[0]['experiment']!r} in {mixed[0]['task']},"
-                f" {mixed[0]['protocol']}, are no one test: their settings are {told}",
-                fix="Give each its own name in the column experiment",
-            )
+            f"rows of the experiment {mixed[0]['experiment']!r} in {mixed[0]['task']},"
+            f" {mixed[0]['protocol']}, are no one test: their settings are {told}",
+            fix="Give each its own name in the column experiment",
         )
 
 
@@ -190,22 +182,20 @@ def read_table(path: Path, *, any_version: bool) -> tuple[pa.Table, dict[str, An
     """Returns the table and provenance of a results file, or raises saying what is wrong."""
     if not path.is_file():
         raise InvalidValueError(
-            explain(f"there is no file {str(path)!r}", fix="Name an evaluation's folder or file")
+            f"there is no file {str(path)!r}", fix="Name an evaluation's folder or file"
         )
     table = read_parquet(path)
     metadata = table.schema.metadata or {}
     given = metadata.get(_FORMAT, b"").decode(errors="replace")
     if given != FORMAT:
         what = f"of the format {given!r}" if given else "a Parquet file, but not one of results"
-        raise FileFormatError(explain(f"{path} is {what}", allowed=FORMAT))
+        raise FileFormatError(f"{path} is {what}", allowed=FORMAT)
     version = metadata.get(_VERSION, b"unknown").decode(errors="replace")
     if release(version) != release(__version__) and not any_version:
         raise FileFormatError(
-            explain(
-                f"{path} was made by interverse {version}, this is {__version__}, and their "
-                "scores need not be comparable",
-                fix="Evaluate again, or pass any_version=True to read it all the same",
-            )
+            f"{path} was made by interverse {version}, this is {__version__}, and their "
+            "scores need not be comparable",
+            fix="Evaluate again, or pass any_version=True to read it all the same",
         )
     provenance = parse_json(metadata.get(_PROVENANCE, b"{}"), f"the provenance in {path}")
     if not isinstance(provenance, dict):
@@ -213,10 +203,8 @@ def read_table(path: Path, *, any_version: bool) -> tuple[pa.Table, dict[str, An
     table = table.replace_schema_metadata(None)
     if metadata.get(_ROWS, b"").decode(errors="replace") not in ("", rows_hash(table)):
         raise FileFormatError(
-            explain(
-                f"the rows of {path} do not match their hash: they were changed by hand",
-                fix="Make it again: a finished evaluation is not repeated, only what is missing",
-            )
+            f"the rows of {path} do not match their hash: they were changed by hand",
+            fix="Make it again: a finished evaluation is not repeated, only what is missing",
         )
     return table, provenance
 

@@ -15,7 +15,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.notebook import table_html
 from interverse.metrics import metric_facts
 from interverse.metrics.bootstrap import Interval
@@ -125,7 +125,7 @@ class TextTable:
         """Returns the table as text; CSV holds every number in full, each end in its column."""
         if format not in _RENDERERS:
             raise InvalidValueError(
-                explain(f"unknown table format {format!r}", allowed=", ".join(_RENDERERS))
+                f"unknown table format {format!r}", allowed=", ".join(_RENDERERS)
             )
         table = self if format == "csv" else self.lifted()
         text = Text(_RENDERERS[format](table))

@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, explain, missing_extra
+from interverse.core.errors import FileFormatError, missing_extra
 from interverse.core.files.json_text import parse_json
 from interverse.core.files.tensor_files import read_torch
 from interverse.core.files.zip_archive import open_zip, read_npz
@@ -71,11 +71,9 @@ def load_archive(path: Path) -> Any:
         raise ValueError(f"it holds {', '.join(sorted(names)) or 'nothing'}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise FileFormatError(
-            explain(
-                f"{path.name} is no policy that can be read here: {error}",
-                allowed="a zip saved by Stable-Baselines3 (A2C, PPO, DQN, SAC, TD3 on flat "
-                "observations) or by Stable-Baselines 2 (PPO with tanh)",
-            )
+            f"{path.name} is no policy that can be read here: {error}",
+            allowed="a zip saved by Stable-Baselines3 (A2C, PPO, DQN, SAC, TD3 on flat "
+            "observations) or by Stable-Baselines 2 (PPO with tanh)",
         ) from error
 
 

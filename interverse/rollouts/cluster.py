@@ -76,10 +76,8 @@ class RayPool:
             self.close()
             told = str(error).splitlines()[0]
             raise InvalidValueError(
-                explain(
-                    f"this work cannot be sent to a cluster: {told}",
-                    fix="Save the policy and pass its path",
-                )
+                f"this work cannot be sent to a cluster: {told}",
+                fix="Save the policy and pass its path",
             ) from error
         # Ray's own retries would not tell that a worker was lost, nor end with one clear line.
         self._task: Any = ray.remote(num_cpus=1, max_retries=0)(_call)
@@ -89,10 +87,8 @@ class RayPool:
         gpus = max(self._gpus, getattr(unit, "gpus", 0))
         if gpus and ray.cluster_resources().get("GPU", 0) < gpus:  # Ray would wait without a word
             raise InvalidValueError(
-                explain(
-                    f"the work needs {gpus:g} GPU, and the Ray cluster has too few",
-                    fix="Join a machine that has one, or choose device cpu",
-                )
+                f"the work needs {gpus:g} GPU, and the Ray cluster has too few",
+                fix="Join a machine that has one, or choose device cpu",
             )
         task = self._task.options(num_gpus=gpus)
         ticket = task.remote(self._function, unit, self._shared, versions())
@@ -139,17 +135,15 @@ class RayPool:
 def _connect(cluster: str, workers: int) -> bool:
     """Joins the cluster; returns whether that is ours to undo."""
     if not isinstance(cluster, str) or not cluster:
-        raise InvalidValueError(explain(f"cluster is {cluster!r}", allowed=_ALLOWED))
+        raise InvalidValueError(f"cluster is {cluster!r}", allowed=_ALLOWED)
     if ray.is_initialized():
         present = ray.get_runtime_context().gcs_address
         if cluster in (AUTO, present):
             return False
         raise InvalidValueError(
-            explain(
-                f"cluster is {cluster!r}, but this process is connected to Ray at {present}",
-                allowed=f"'{AUTO}', '{present}'",
-                fix="Or call ray.shutdown() first",
-            )
+            f"cluster is {cluster!r}, but this process is connected to Ray at {present}",
+            allowed=f"'{AUTO}', '{present}'",
+            fix="Or call ray.shutdown() first",
         )
     new: dict[str, Any] = {}
     if cluster == LOCAL:
@@ -164,12 +158,10 @@ def _connect(cluster: str, workers: int) -> bool:
     except (exceptions.RayError, ImportError, OSError, RuntimeError, ValueError) as error:
         ray.shutdown()
         raise InvalidValueError(
-            explain(
-                f"no Ray cluster at {cluster!r}: {_line(error)}",
-                allowed=_ALLOWED,
-                fix="Start one with: ray start --head. One that asks for a token needs"
-                " RAY_AUTH_MODE=token here too",
-            )
+            f"no Ray cluster at {cluster!r}: {_line(error)}",
+            allowed=_ALLOWED,
+            fix="Start one with: ray start --head. One that asks for a token needs"
+            " RAY_AUTH_MODE=token here too",
         ) from error
     return True
 

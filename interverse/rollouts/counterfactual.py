@@ -79,13 +79,13 @@ def counterfactual(
     if isinstance(episode, Pair):
         if refused != "raise":
             told = "a pair has no record of refusals"
-            raise InvalidValueError(explain(told, fix='Leave refused out (it is "raise")'))
+            raise InvalidValueError(told, fix='Leave refused out (it is "raise")')
         from interverse.rollouts.counterfactual import counterfactual_pair  # draws rooms
 
         return counterfactual_pair(episode, do, at, check=check)
     if not isinstance(at, Integral) or not 0 <= at <= len(episode):
         allowed = f"a whole number from 0 to {len(episode)}, the episode's actions"
-        raise InvalidValueError(explain(f"at is {at!r}", allowed=allowed))
+        raise InvalidValueError(f"at is {at!r}", allowed=allowed)
     change = as_intervention(do)
     check_trusted("the episode", episode.id, episode.options)
     env = make(episode.id, **episode.options)
@@ -198,11 +198,9 @@ def replay(episode: Episode) -> Episode:
     differing = differences(episode, again)
     if differing:
         raise InvalidValueError(
-            explain(
-                f"the replay differs from the record in {', '.join(differing[:5])}",
-                fix=f"Replay it with the version that recorded it, {episode.version}, "
-                "on the same kind of machine",
-            )
+            f"the replay differs from the record in {', '.join(differing[:5])}",
+            fix=f"Replay it with the version that recorded it, {episode.version}, "
+            "on the same kind of machine",
         )
     return again
 
@@ -241,9 +239,7 @@ def counterfactual_pair(
         check: whether values must lie in the world's active space, as in `env.do`.
     """
     if at not in (0, 1):
-        raise InvalidValueError(
-            explain(f"at is {at}", allowed="0 (before) or 1 (after the action)")
-        )
+        raise InvalidValueError(f"at is {at}", allowed="0 (before) or 1 (after the action)")
     origin = _complete(pair)
     action, change = _split(as_intervention(do))
     env: Any = make(origin.world_id, **origin.options)
@@ -276,10 +272,8 @@ def _complete(pair: Pair) -> rooms.Origin:
     """Returns the origin of a pair with the state before, found again by its address if need be."""
     if pair.origin is None:
         raise InvalidValueError(
-            explain(
-                "the pair does not say in which world it was drawn",
-                fix="Take a pair of rooms: generate_pairs, or PairDataset.pair of a collected set",
-            )
+            "the pair does not say in which world it was drawn",
+            fix="Take a pair of rooms: generate_pairs, or PairDataset.pair of a collected set",
         )
     check_trusted("the pair", pair.origin.world_id, pair.origin.options)
     if pair.origin.state is not None:
@@ -290,10 +284,8 @@ def _complete(pair: Pair) -> rooms.Origin:
         if isinstance(found, Pair) and found.address.index == index and found.origin is not None:
             return found.origin
     raise InvalidValueError(
-        explain(
-            f"house {house} of seed {seed} has no pair {index} any more",
-            fix="Collect the data set again with this version",
-        )
+        f"house {house} of seed {seed} has no pair {index} any more",
+        fix="Collect the data set again with this version",
     )
 
 

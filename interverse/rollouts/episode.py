@@ -174,11 +174,9 @@ class Episode:
             raise
         except HDF5_ERRORS as error:
             raise FileFormatError(
-                explain(
-                    f"{Path(path).name} is no episode: {error}",
-                    allowed=f"an HDF5 file of format {_FORMAT}",
-                    fix="Write it with Episode.save",
-                )
+                f"{Path(path).name} is no episode: {error}",
+                allowed=f"an HDF5 file of format {_FORMAT}",
+                fix="Write it with Episode.save",
             ) from error
 
     def _header(self) -> dict[str, Any]:
@@ -294,10 +292,8 @@ class EpisodeFolder(Sequence[Episode]):
         for first, last, path in found:
             if first != len(self) or last < first:
                 raise FileFormatError(
-                    explain(
-                        f"{path.name} starts at {first} where {len(self)} is next",
-                        fix="Put the missing file back, or record into a new folder",
-                    )
+                    f"{path.name} starts at {first} where {len(self)} is next",
+                    fix="Put the missing file back, or record into a new folder",
                 )
             self._files.append((first, last, path))
 

@@ -118,7 +118,7 @@ def gpus_of(device: object) -> int:
     kind, colon, _ = str(device).partition(":")
     if kind == "cuda" and colon:
         raise InvalidValueError(
-            explain(f"device is {device!r}", allowed="cuda: a cluster hands out its GPUs itself")
+            f"device is {device!r}", allowed="cuda: a cluster hands out its GPUs itself"
         )
     return int(kind == "cuda")
 
@@ -218,10 +218,8 @@ def sendable(given: Any, what: str) -> bytes:
         return cloudpickle.dumps(given)
     except (pickle.PicklingError, AttributeError, TypeError, RecursionError) as error:
         raise InvalidValueError(
-            explain(
-                f"{what} cannot be sent to other processes: {error}",
-                fix="Leave out what is open here (files, locks, connections), or pass workers=1",
-            )
+            f"{what} cannot be sent to other processes: {error}",
+            fix="Leave out what is open here (files, locks, connections), or pass workers=1",
         ) from error
 
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 from interverse.core.files.atomic import atomic
 from interverse.rollouts.saved import (
     check_bounds,
@@ -176,11 +176,9 @@ class ExportedPolicy(SavedPolicy):
             seen = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
         else:
             raise InvalidValueError(
-                explain(
-                    "the saved policy cannot see these observations",
-                    allowed=f"a dict with {', '.join(self.card.inputs)}",
-                    fix="Make the world with the id and the options the policy was trained with",
-                )
+                "the saved policy cannot see these observations",
+                allowed=f"a dict with {', '.join(self.card.inputs)}",
+                fix="Make the world with the id and the options the policy was trained with",
             )
         check_seen(seen.shape, len(self.weights["obs.mean"]))
         with torch.no_grad():
@@ -242,11 +240,9 @@ class PicturePolicy(SavedPolicy):
             trained = self.card.trained.get("options", {}).items()
             options = ", ".join(f"{name}={json.dumps(value)}" for name, value in trained)
             raise InvalidValueError(
-                explain(
-                    f"the policy sees {seen.dtype} {seen.shape[1:]}",
-                    allowed=f"uint8 {tuple(self.card.observation)}, as it was trained with",
-                    fix=f"Give the world the options of its training: {options}",
-                )
+                f"the policy sees {seen.dtype} {seen.shape[1:]}",
+                allowed=f"uint8 {tuple(self.card.observation)}, as it was trained with",
+                fix=f"Give the world the options of its training: {options}",
             )
         with torch.no_grad():
             starts = range(0, len(seen), self.at_once)
@@ -396,9 +392,7 @@ def _deploying(
     """Yields a policy as a module, observations of two worlds, and the file to write."""
     target = Path(path)
     if target.suffix != suffix:
-        raise InvalidValueError(
-            explain(f"the policy is named {target.name!r}", allowed=f"*{suffix}")
-        )
+        raise InvalidValueError(f"the policy is named {target.name!r}", allowed=f"*{suffix}")
     if isinstance(policy, PicturePolicy):
         example = torch.zeros(2, *policy.card.observation, dtype=torch.uint8)
     else:

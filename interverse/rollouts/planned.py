@@ -219,7 +219,7 @@ class PlanModel(nn.Module):
         check_whole(dice, "samples x iterations x horizon x actions", _MOST_NUMBERS)
         if latent % options.group:
             raise InvalidValueError(
-                explain(f"latents of {latent} numbers", allowed=f"multiples of {options.group}")
+                f"latents of {latent} numbers", allowed=f"multiples of {options.group}"
             )
         channels = (sizes.channels, *[sizes.filters] * sizes.layers)
         self.encoder = nn.ModuleList(

@@ -24,7 +24,6 @@ from interverse.core.errors import (
     ActionError,
     InvalidValueError,
     UnknownNameError,
-    explain,
     unknown,
 )
 from interverse.core.files.json_text import read_json_object
@@ -85,10 +84,8 @@ def uniform_action(space: gym.Space[Any], noise: Noise) -> NDArray[Any]:
         u = noise.uniform("policy/action", space.shape)
         return space.start + np.floor(u * space.nvec).astype(np.int64)
     raise InvalidValueError(
-        explain(
-            f"no uniform action for a {type(space).__name__} space",
-            allowed="Box, Discrete, MultiDiscrete",
-        )
+        f"no uniform action for a {type(space).__name__} space",
+        allowed="Box, Discrete, MultiDiscrete",
     )
 
 
@@ -115,11 +112,9 @@ class CallablePolicy:
             self._reset()
         elif np.any(mask):
             raise InvalidValueError(
-                explain(
-                    f"the policy's reset() takes no arguments, and only {int(np.sum(mask))} of"
-                    f" {len(mask)} worlds start anew",
-                    allowed="reset(mask, seeds), which forgets the past of the worlds in the mask",
-                )
+                f"the policy's reset() takes no arguments, and only {int(np.sum(mask))} of"
+                f" {len(mask)} worlds start anew",
+                allowed="reset(mask, seeds), which forgets the past of the worlds in the mask",
             )
 
 
@@ -171,10 +166,8 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
     if callable(given):
         return CallablePolicy(given)
     raise InvalidValueError(
-        explain(
-            f"a policy cannot be a {type(given).__name__}",
-            allowed='a callable, "random", "scripted", an SB3 model, a Torch module',
-        )
+        f"a policy cannot be a {type(given).__name__}",
+        allowed='a callable, "random", "scripted", an SB3 model, a Torch module',
     )
 
 
@@ -298,9 +291,7 @@ class FixedBatchPolicy:
             told = self._policy(_rows(observations, self._shown))
         if isinstance(told, tuple):  # as `predict` of Stable-Baselines3 gives a state as well
             raise ActionError(
-                explain(
-                    "the policy returned a tuple", allowed="actions", fix="Return its first part"
-                )
+                "the policy returned a tuple", allowed="actions", fix="Return its first part"
             )
         actions = to_numpy(told)
         # A hand-written policy may read the worlds themselves, and then it acts for those alone.
@@ -312,11 +303,9 @@ def check_rows(actions: NDArray[Any], *worlds: int) -> None:
     """Raises unless a policy returned an action for each world, of which there are so many."""
     if (len(actions) if actions.ndim else 0) not in worlds:
         raise ActionError(
-            explain(
-                f"the policy returned actions of shape {actions.shape}",
-                allowed=f"one row for each of {worlds[0]} worlds",
-                fix="Give every row of the observations its action",
-            )
+            f"the policy returned actions of shape {actions.shape}",
+            allowed=f"one row for each of {worlds[0]} worlds",
+            fix="Give every row of the observations its action",
         )
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.json_text import read_json_object
 from interverse.envs.build import options_of
 from interverse.envs.values import to_numpy
@@ -80,11 +80,9 @@ class PolicyWorld:
         """Returns it in another task of its family; other worlds have other observations."""
         if self.task is not None and _family(self.task) != _family(task):
             raise InvalidValueError(
-                explain(
-                    f"the policy was trained in {self.task}, and {task} is another world",
-                    allowed=f"tasks of {_family(self.task)}",
-                    fix="Leave the task out, or pass a policy of that world",
-                )
+                f"the policy was trained in {self.task}, and {task} is another world",
+                allowed=f"tasks of {_family(self.task)}",
+                fix="Leave the task out, or pass a policy of that world",
             )
         return replace(self, task=task)
 
@@ -94,11 +92,9 @@ class PolicyWorld:
         for name in INTERFACE:
             if name in given and name in own and given[name] != own[name]:
                 raise InvalidValueError(
-                    explain(
-                        f"the policy was trained with {name}={own[name]!r}, and"
-                        f" {name}={given[name]!r} is asked for",
-                        fix=f"Leave {name} out to take the policy's own",
-                    )
+                    f"the policy was trained with {name}={own[name]!r}, and"
+                    f" {name}={given[name]!r} is asked for",
+                    fix=f"Leave {name} out to take the policy's own",
                 )
         kept = {name: value for name, value in self.options.items() if name not in given}
         check_trusted(f"the policy {self.policy}", None, kept)
@@ -308,12 +304,10 @@ def check_task(policy: PolicyLike, task: str, world: World) -> None:
     behind = _wrappers(policy) if _is_baseline(policy) else ()
     if behind:
         raise InvalidValueError(
-            explain(
-                f"the model learned behind {' and '.join(behind)}, which is not here: it would see"
-                " other numbers, or its actions would mean others",
-                fix="Pass a function that does the same, such as lambda seen:"
-                " model.predict(normalise(seen), deterministic=True)[0]",
-            )
+            f"the model learned behind {' and '.join(behind)}, which is not here: it would see"
+            " other numbers, or its actions would mean others",
+            fix="Pass a function that does the same, such as lambda seen:"
+            " model.predict(normalise(seen), deterministic=True)[0]",
         )
     bounds, own = _bounds(policy), world.action_space
     if bounds is not None and isinstance(own, gym.spaces.Box):
@@ -322,12 +316,10 @@ def check_task(policy: PolicyLike, task: str, world: World) -> None:
             np.allclose(low, own.low) and np.allclose(high, own.high)
         ):
             raise InvalidValueError(
-                explain(
-                    f"the policy acts from {_ends(low)} to {_ends(high)}, and {task} takes actions"
-                    f" from {_ends(own.low)} to {_ends(own.high)}: it learned behind a wrapper, or"
-                    " with another action_mode or normalize_actions",
-                    fix="Give the options of its training, or a function that turns its actions",
-                )
+                f"the policy acts from {_ends(low)} to {_ends(high)}, and {task} takes actions"
+                f" from {_ends(own.low)} to {_ends(own.high)}: it learned behind a wrapper, or"
+                " with another action_mode or normalize_actions",
+                fix="Give the options of its training, or a function that turns its actions",
             )
     trained = _another_task(policy, task)
     if trained is None:
@@ -340,10 +332,8 @@ def check_task(policy: PolicyLike, task: str, world: World) -> None:
         reason = str(error).partition(". ")[0]
     if reason:
         raise InvalidValueError(
-            explain(
-                f"the policy was trained for {trained} and cannot act in {task}: {reason}",
-                fix="Leave the task out, or pass a policy of that task",
-            )
+            f"the policy was trained for {trained} and cannot act in {task}: {reason}",
+            fix="Leave the task out, or pass a policy of that task",
         )
 
 

@@ -11,7 +11,7 @@ from weakref import ref
 import gymnasium as gym
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.envs.build import options_of
@@ -109,11 +109,9 @@ def world_env(env: gym.Env[Any, Any]) -> WorldEnv:
     inner = env.unwrapped
     if not isinstance(inner, WorldEnv):
         raise InvalidValueError(
-            explain(
-                f"env is a {type(inner).__name__}",
-                allowed="an environment of interverse, or an id",
-                fix='Make it with iv.make("tutorial/slider-v1"), for instance',
-            )
+            f"env is a {type(inner).__name__}",
+            allowed="an environment of interverse, or an id",
+            fix='Make it with iv.make("tutorial/slider-v1"), for instance',
         )
     return inner
 
@@ -236,10 +234,8 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any]):
         self.writer: EpisodeWriter = writer if given else EpisodeWriter(writer)  # type: ignore[assignment,arg-type]
         if not given and len(self.writer):
             raise InvalidValueError(
-                explain(
-                    f"{self.writer.folder} holds {len(self.writer)} episodes already",
-                    fix="Choose another folder, or pass EpisodeWriter(folder) to add to them",
-                )
+                f"{self.writer.folder} holds {len(self.writer)} episodes already",
+                fix="Choose another folder, or pass EpisodeWriter(folder) to add to them",
             )
         self._inner = world_env(env)
         self._recorder: Recorder | None = None

@@ -94,25 +94,23 @@ def read_policy(
         return make(card, read_safetensors(source / WEIGHTS))
     except (ValueError, TypeError, OSError) as error:
         raise FileFormatError(
-            explain(
-                f"{source} holds no {what}: {error}",
-                allowed=f"{WEIGHTS} and {CARD} of format {format}",
-                fix="Export it with `interverse train`",
-            )
+            f"{source} holds no {what}: {error}",
+            allowed=f"{WEIGHTS} and {CARD} of format {format}",
+            fix="Export it with `interverse train`",
         ) from error
 
 
 def check_layers(name: str, count: Any) -> None:
     """Raises unless a number of layers is one that a network can have."""
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_LAYERS:
-        raise FileFormatError(explain(f"{name} is {count!r}", allowed=f"1 to {_MOST_LAYERS}"))
+        raise FileFormatError(f"{name} is {count!r}", allowed=f"1 to {_MOST_LAYERS}")
 
 
 def check_bounds(low: Any, high: Any) -> None:
     """Raises unless two lists of finite numbers are the bounds of an action."""
     for name, ends in (("low", low), ("high", high)):
         if not isinstance(ends, list) or not 1 <= len(ends) <= _MOST_ACTIONS:
-            raise FileFormatError(explain(f"{name} is no list of numbers", allowed="one an action"))
+            raise FileFormatError(f"{name} is no list of numbers", allowed="one an action")
         if not all(isinstance(n, int | float) and math.isfinite(n) for n in ends):
             raise FileFormatError(explain(f"{name} holds something else than finite numbers"))
     if len(low) != len(high) or any(a > b for a, b in zip(low, high, strict=True)):
@@ -135,21 +133,19 @@ def check_chain(weights: Mapping[str, Any], names: list[str], first: int, last: 
             raise FileFormatError(explain(f"no {name}.weight with its bias"))
         shape = tuple(weight.shape)
         if len(shape) != 2 or shape[1] != width or tuple(bias.shape) != (shape[0],):
-            raise FileFormatError(explain(f"{name}.weight is {shape}", allowed=f"(out, {width})"))
+            raise FileFormatError(f"{name}.weight is {shape}", allowed=f"(out, {width})")
         width = shape[0]
     if width != last:
-        raise FileFormatError(explain(f"the last layer gives {width} numbers", allowed=f"{last}"))
+        raise FileFormatError(f"the last layer gives {width} numbers", allowed=f"{last}")
 
 
 def check_seen(shape: tuple[int, ...], wanted: int) -> None:
     """Raises unless batched observations are flat ones that the policy was trained on."""
     if len(shape) != 2 or shape[1] != wanted:
         raise FileFormatError(
-            explain(
-                f"the saved policy cannot see observations of shape {shape[1:]}",
-                allowed=f"flat observations of {wanted} numbers",
-                fix="Make the world with the id and the options the policy was trained with",
-            )
+            f"the saved policy cannot see observations of shape {shape[1:]}",
+            allowed=f"flat observations of {wanted} numbers",
+            fix="Make the world with the id and the options the policy was trained with",
         )
 
 

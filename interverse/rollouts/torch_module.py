@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
+from interverse.core.errors import InterverseError, InvalidValueError, missing_extra
 from interverse.core.rng import generator
 
 try:
@@ -75,17 +75,13 @@ class ModulePolicy:
         except _FAILURES as error:
             said = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise InvalidValueError(
-                explain(
-                    f"the Torch module failed on {_words(seen)}: {said}",
-                    fix="Pass a module that takes these observations as float32",
-                )
+                f"the Torch module failed on {_words(seen)}: {said}",
+                fix="Pass a module that takes these observations as float32",
             ) from error
         if not isinstance(actions, torch.Tensor):
             raise InvalidValueError(
-                explain(
-                    f"the Torch module returned a {type(actions).__name__} for {_words(seen)}",
-                    allowed="a tensor, one action a row",
-                )
+                f"the Torch module returned a {type(actions).__name__} for {_words(seen)}",
+                allowed="a tensor, one action a row",
             )
         plain = actions.detach().cpu()
         return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()

@@ -74,7 +74,7 @@ def write_video(frames: Iterable[Frame], path: str | os.PathLike[str], *, fps: f
     """Writes pictures to an MP4 as they come, whole or not at all; returns its path."""
     target = Path(path)
     if target.suffix.lower() != ".mp4":
-        raise InvalidValueError(explain(f"the video is named {target.name!r}", allowed="*.mp4"))
+        raise InvalidValueError(f"the video is named {target.name!r}", allowed="*.mp4")
     check_number(fps, "fps", above=True)
     with atomic(target) as partial:
         writer = None

@@ -14,7 +14,7 @@ import numpy as np
 from mujoco.batch import MODEL_FIELDS
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, unknown
 from interverse.scm.variable import Binding
 from interverse.sim.inertia import SOLIDS, ScaledInertia, Solid, scaled_inertia
 
@@ -110,10 +110,8 @@ def _picked(columns: Columns, binding: Binding) -> Columns:
     picked = np.atleast_1d(np.asarray(binding.index))
     if picked.min() < 0 or picked.max() >= len(columns):
         raise InvalidValueError(
-            explain(
-                f"index {binding.index} of {binding.field} of {binding.element!r}",
-                allowed=f"0 to {len(columns) - 1}",
-            )
+            f"index {binding.index} of {binding.field} of {binding.element!r}",
+            allowed=f"0 to {len(columns) - 1}",
         )
     return columns[picked]
 
@@ -137,10 +135,8 @@ def find_rule(model: mujoco.MjModel, rule: Solid | ScaledInertia) -> Rule:
     kind = mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_").lower()
     if kind not in SOLIDS or model.body_geomnum[body] != 1 or model.geom_bodyid[geom] != body:
         raise InvalidValueError(
-            explain(
-                f"the inertia of body {rule.body!r} does not follow from geom {rule.geom!r}",
-                allowed=f"a body of one geom, a {', a '.join(sorted(SOLIDS))}",
-            )
+            f"the inertia of body {rule.body!r} does not follow from geom {rule.geom!r}",
+            allowed=f"a body of one geom, a {', a '.join(sorted(SOLIDS))}",
         )
     return Rule(body, (("body_mass", body), ("geom_size", geom)), SOLIDS[kind])
 
@@ -152,11 +148,9 @@ def find_joints(
     many = np.isin(model.jnt_type[ids], (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL))
     if np.any(many):
         raise InvalidValueError(
-            explain(
-                f"joint {names[int(np.argmax(many))]!r} has several coordinates",
-                allowed="hinges and slides",
-                fix="Read its body with positions, its state with live",
-            )
+            f"joint {names[int(np.argmax(many))]!r} has several coordinates",
+            allowed="hinges and slides",
+            fix="Read its body with positions, its state with live",
         )
     return model.jnt_qposadr[ids], model.jnt_dofadr[ids]
 
@@ -217,7 +211,7 @@ def _owner(field: str) -> str:
     owner = _OWNERS.get(field.partition("_")[0])
     if owner is None:
         raise InvalidValueError(
-            explain(f"field {field} has no named elements", fix="Bind it with element=None")
+            f"field {field} has no named elements", fix="Bind it with element=None"
         )
     return owner
 

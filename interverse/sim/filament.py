@@ -38,12 +38,10 @@ def probe() -> None:
         problem = f"its trial failed: {error}"
     if problem:
         raise RenderError(
-            explain(
-                f"quality='high' needs the Filament renderer, which does not run here ({problem})",
-                allowed="quality='fast', everywhere",
-                fix="Install a Vulkan driver, on Debian: apt-get install libvulkan1"
-                " mesa-vulkan-drivers; and mujoco with mujoco-studio",
-            )
+            f"quality='high' needs the Filament renderer, which does not run here ({problem})",
+            allowed="quality='fast', everywhere",
+            fix="Install a Vulkan driver, on Debian: apt-get install libvulkan1"
+            " mesa-vulkan-drivers; and mujoco with mujoco-studio",
         )
 
 

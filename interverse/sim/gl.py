@@ -18,7 +18,7 @@ import mujoco
 from mujoco.rendering.classic import gl_context
 
 from interverse import _gl_backend
-from interverse.core.errors import RenderError, explain
+from interverse.core.errors import RenderError
 
 _LOG = logging.getLogger(__name__)
 _PACKAGES = {"egl": "libegl1 libgl1-mesa-dri", "osmesa": "libosmesa6"}  # of Debian
@@ -31,10 +31,8 @@ def check_process() -> None:
     """Raises in a process that was forked from one that had loaded GL: drawing would hang."""
     if _LOADED_IN and [os.getpid()] != _LOADED_IN:
         raise RenderError(
-            explain(
-                "this process was forked from one that had loaded GL, which cannot be shared",
-                fix='Start workers by spawning, as AsyncVectorEnv(..., context="spawn") does',
-            )
+            "this process was forked from one that had loaded GL, which cannot be shared",
+            fix='Start workers by spawning, as AsyncVectorEnv(..., context="spawn") does',
         )
 
 
@@ -43,10 +41,8 @@ def backend() -> str:
     """Returns the name of the GL back end in use, or raises RenderError naming what to install."""
     if _gl_backend.REFUSED is not None:
         raise RenderError(
-            explain(
-                f"{_WISH} is {_gl_backend.REFUSED!r}, which is unknown or needs a display",
-                allowed=f"{_WISH} unset, egl or osmesa",
-            )
+            f"{_WISH} is {_gl_backend.REFUSED!r}, which is unknown or needs a display",
+            allowed=f"{_WISH} unset, egl or osmesa",
         )
     wish = os.environ.get(_WISH, "").strip().lower()
     problems = []
@@ -60,11 +56,9 @@ def backend() -> str:
             _LOADED_IN[:] = [os.getpid()]
             return name
     raise RenderError(
-        explain(
-            f"no GL library can draw ({'; '.join(problems)})",
-            allowed=f"{_WISH} unset, egl or osmesa",
-            fix=f"On Debian: apt-get install {' or '.join(_PACKAGES.values())}",
-        )
+        f"no GL library can draw ({'; '.join(problems)})",
+        allowed=f"{_WISH} unset, egl or osmesa",
+        fix=f"On Debian: apt-get install {' or '.join(_PACKAGES.values())}",
     )
 
 

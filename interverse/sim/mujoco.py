@@ -181,11 +181,9 @@ class MujocoEngine(Engine):
         physics = np.asarray(state[_PHYSICS])
         if physics.shape != (len(worlds), self._batch.nstate):
             raise InvalidValueError(
-                explain(
-                    f"saved physics has shape {physics.shape}",
-                    allowed=f"{(len(worlds), self._batch.nstate)}",
-                    fix="Load what an engine of the same scene saved",
-                )
+                f"saved physics has shape {physics.shape}",
+                allowed=f"{(len(worlds), self._batch.nstate)}",
+                fix="Load what an engine of the same scene saved",
             )
         fields = {n.removeprefix(_MODEL): v for n, v in state.items() if n.startswith(_MODEL)}
         self._fields.load(fields, worlds)

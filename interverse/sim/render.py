@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.sim import gl
 from interverse.sim.drawing import Drawing, Kind, Quality, open_drawing
 from interverse.sim.elements import element_id
@@ -32,7 +32,7 @@ class Camera:
         if size not in self._drawings:
             if min(size) < 1:
                 raise InvalidValueError(
-                    explain(f"a picture of {size[0]} x {size[1]} pixels", allowed="1 x 1 or more")
+                    f"a picture of {size[0]} x {size[1]} pixels", allowed="1 x 1 or more"
                 )
             own = self.model.vis.quality
             quality = Quality(own.shadowsize, own.offsamples)

@@ -16,7 +16,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.sim import filament, gl
 from interverse.sim.drawing import geoms_seen, metres
 from interverse.sim.threads import drawing_thread
@@ -159,7 +159,7 @@ class DrawingStage:
     def _ready(self, size: int) -> None:
         """Uploads the model at first, and fits the buffer to the size of the picture."""
         if size < 1:
-            raise InvalidValueError(explain(f"a picture of {size} pixels", allowed="1 or more"))
+            raise InvalidValueError(f"a picture of {size} pixels", allowed="1 or more")
         if self._context is None:
             self._model.vis.global_.offwidth = self._model.vis.global_.offheight = size
             scale = mujoco.mjtFontScale.mjFONTSCALE_50

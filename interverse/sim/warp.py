@@ -102,7 +102,7 @@ class WarpEngine(Engine):
                 self._warp_model = mujoco_warp.put_model(self.model)
             except NotImplementedError as error:
                 raise InvalidValueError(
-                    explain(f"MuJoCo Warp cannot run this scene: {error}", fix='Use device="cpu"')
+                    f"MuJoCo Warp cannot run this scene: {error}", fix='Use device="cpu"'
                 ) from error
             self._warp_model.opt.warn_overflow = 0  # printed by the device; we raise instead
             self._data = mujoco_warp.make_data(
@@ -150,11 +150,9 @@ class WarpEngine(Engine):
         physics = torch.as_tensor(state[_PHYSICS]).to(self._where, torch.float32)
         if tuple(physics.shape) != (len(worlds), size):
             raise InvalidValueError(
-                explain(
-                    f"saved physics has shape {tuple(physics.shape)}",
-                    allowed=f"{(len(worlds), size)}",
-                    fix="Load what an engine of the same scene saved",
-                )
+                f"saved physics has shape {tuple(physics.shape)}",
+                allowed=f"{(len(worlds), size)}",
+                fix="Load what an engine of the same scene saved",
             )
         fields = {n.removeprefix(_MODEL): v for n, v in state.items() if n.startswith(_MODEL)}
         self._fields.load(fields, rows)

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 
 __all__ = ["find_device", "load_warp", "quiet"]
 
@@ -37,14 +37,12 @@ def find_device(device: str) -> Any:
         return warp.get_device("cpu")
     if not warp.is_cuda_available():
         raise InvalidValueError(
-            explain(
-                f"device is {device!r}, but there is no CUDA device", allowed="cpu, torch, warp"
-            )
+            f"device is {device!r}, but there is no CUDA device", allowed="cpu, torch, warp"
         )
     known = [f"cuda:{i}" for i in range(warp.get_cuda_device_count())]
     name = "cuda:0" if device == "cuda" else device
     if name not in known:
-        raise InvalidValueError(explain(f"device is {device!r}", allowed=", ".join(known)))
+        raise InvalidValueError(f"device is {device!r}", allowed=", ".join(known))
     return warp.get_device(name)
 
 

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 import torch
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.scm.variable import Binding
 from interverse.sim.elements import Rule, Slot, find_slot, needs_constants, template
 from interverse.sim.engine import Edit
@@ -174,7 +174,7 @@ def as_tensor_rows(values: Any, shape: tuple[int, int], name: str, where: torch.
     rows = _tensor(values, where).reshape(count, -1)
     if rows.shape[1] not in (1, width):
         raise InvalidValueError(
-            explain(f"{name} has {rows.shape[1]} values a world", allowed=f"{width} or 1")
+            f"{name} has {rows.shape[1]} values a world", allowed=f"{width} or 1"
         )
     return rows
 

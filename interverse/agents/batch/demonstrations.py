@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from interverse.actors.curriculum import Curriculum
 from interverse.agents.batch.starts import Starts, merge, on_cpu
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.envs import make_vec
 
 _SOLVED = 0.8  # fractional success at the end of an episode worth showing
@@ -65,7 +65,7 @@ def demonstrate(
         policy = world.scripted_policy()
         if policy is None:
             raise InvalidValueError(
-                explain(f"{task} has no scripted baseline to learn from", fix="Leave out shown")
+                f"{task} has no scripted baseline to learn from", fix="Leave out shown"
             )
         venv.reset(seed=seed)
         curriculum.check(venv.unwrapped.driver)
@@ -83,10 +83,8 @@ def demonstrate(
     good = np.flatnonzero(np.asarray(info["fractional_success"]) > _SOLVED)
     if not len(good):
         raise InvalidValueError(
-            explain(
-                f"the scripted baseline solved none of {episodes} episodes of {task}",
-                fix="Show more episodes",
-            )
+            f"the scripted baseline solved none of {episodes} episodes of {task}",
+            fix="Show more episodes",
         )
     parts = [Starts({name: rows[good] for name, rows in state.items()}) for state in saved]
     observations, actions = (np.concatenate([p[k][good] for p in pairs]) for k in range(2))

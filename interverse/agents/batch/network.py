@@ -14,7 +14,7 @@ from typing import Any, Final, final
 import numpy as np
 import torch
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.rollouts.exported import Card, ExportedPolicy
 from interverse.rollouts.policy_world import INTERFACE, policy_world
 from interverse.worlds import trifinger
@@ -43,11 +43,9 @@ def check_initial(policy: ExportedPolicy, options: trifinger.TriFingerOptions) -
     for name, given, wanted in (*_interface(policy, options), *_form(policy, options)):
         if not _same(given, wanted):
             raise InvalidValueError(
-                explain(
-                    f"the initial policy has {name} {_short(given)}",
-                    allowed=f"{_short(wanted)} in this run",
-                    fix="Begin with a policy that PPO on a device exported for the same options",
-                )
+                f"the initial policy has {name} {_short(given)}",
+                allowed=f"{_short(wanted)} in this run",
+                fix="Begin with a policy that PPO on a device exported for the same options",
             )
 
 
@@ -206,9 +204,7 @@ class ActorCritic(torch.nn.Module):
         wanted = [(m.out_features, m.in_features) for m in own]
         wanted[0] = own[0].out_features, len(self.features)
         if shapes != wanted:
-            raise InvalidValueError(
-                explain(f"the initial policy has layers {shapes}", allowed=str(wanted))
-            )
+            raise InvalidValueError(f"the initial policy has layers {shapes}", allowed=str(wanted))
         first = given[0][0].to(self.mean).double() @ torch.linalg.pinv(self.features.double().T)
         scale = self.scale().double()
         own[0].weight.copy_(torch.where(scale > 0.0, first / scale.clip(min=1e-6), 0.0))

@@ -23,7 +23,7 @@ from interverse.agents.batch.network import (
     observation_clip,
 )
 from interverse.agents.batch.shaping import shaped_reward
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.type_checks import Share, check_types, number, validated, whole
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.worlds import trifinger
@@ -85,7 +85,7 @@ class PpoSettings:
             pair = getattr(self, name)
             if len(pair) != 2 or not 0.0 < pair[0] <= pair[1] < math.inf:
                 allowed = "the least and the greatest number, above 0"
-                raise InvalidValueError(explain(f"{name} is {pair!r}", allowed=allowed))
+                raise InvalidValueError(f"{name} is {pair!r}", allowed=allowed)
         check_whole(len(self.hidden), "the number of layers in hidden", 100)
         for width in self.hidden:
             check_whole(width, "a layer of hidden", 10**6)

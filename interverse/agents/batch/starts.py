@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from interverse.actors.actor import Actor
 from interverse.actors.adaptive import Interpolation
 from interverse.actors.curriculum import FOREVER, Curriculum, check_refusals
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.zip_archive import read_npz
 from interverse.envs import make, make_vec
 from interverse.sim.elements import template
@@ -120,20 +120,16 @@ def check_drawn_at_start(curriculum: Curriculum) -> None:
         always = (stage.first, stage.last, stage.period, stage.step) == (0, FOREVER, 1, 0)
         if not always or isinstance(stage.actor, Interpolation):
             raise InvalidValueError(
-                explain(
-                    f"{name} acts by the number of an episode or of a step, and on a device starts "
-                    "of episodes are drawn beforehand",
-                    allowed="actors that act at the start of every episode alike",
-                    fix="Leave out what stands after @, or use --algorithm sb3_ppo",
-                )
+                f"{name} acts by the number of an episode or of a step, and on a device starts "
+                "of episodes are drawn beforehand",
+                allowed="actors that act at the start of every episode alike",
+                fix="Leave out what stands after @, or use --algorithm sb3_ppo",
             )
         if type(stage.actor).on_episode_end is not Actor.on_episode_end:
             raise InvalidValueError(
-                explain(
-                    f"{name} waits for how episodes end, and on a device starts of episodes are "
-                    "drawn beforehand",
-                    fix="Choose another actor, or use --algorithm sb3_ppo",
-                )
+                f"{name} waits for how episodes end, and on a device starts of episodes are "
+                "drawn beforehand",
+                fix="Choose another actor, or use --algorithm sb3_ppo",
             )
 
 

@@ -36,7 +36,6 @@ from interverse.core.errors import (
     check_name,
     check_number,
     check_whole,
-    explain,
 )
 from interverse.core.files.atomic import write_json
 from interverse.core.files.checkpoints import Checkpoint, Checkpoints
@@ -187,19 +186,17 @@ class DeviceTrain:
             check_whole(self.demonstrations, "demonstrations", 10_000)
             if not self.shown and not self.settings.imitation:
                 raise InvalidValueError(
-                    explain(
-                        f"demonstrations is {self.demonstrations}, and none is used",
-                        fix="Set shown or imitation above 0, or leave out demonstrations",
-                    )
+                    f"demonstrations is {self.demonstrations}, and none is used",
+                    fix="Set shown or imitation above 0, or leave out demonstrations",
                 )
         for name in ("brief", "placed", "plain", "shown"):
             check_number(getattr(self, name), name, most=1.0)
         self._check_shares()
         if self.shaping != "progress":
-            raise InvalidValueError(explain(f"shaping is {self.shaping!r}", allowed="progress"))
+            raise InvalidValueError(f"shaping is {self.shaping!r}", allowed="progress")
         if self.settings.horizon * self.num_envs < 2:
             raise InvalidValueError(
-                explain("an update has one step of one world", fix="Raise horizon or num_envs")
+                "an update has one step of one world", fix="Raise horizon or num_envs"
             )
         self._check_options()
 
@@ -228,19 +225,15 @@ class DeviceTrain:
         few = self.num_envs < _GROUPS and 0.0 < groups < _GROUPS
         if few or groups != round(groups):
             raise InvalidValueError(
-                explain(
-                    f"brief is {self.brief} of {self.num_envs:,} worlds",
-                    allowed=f"0, 1, and from {_GROUPS} worlds on every multiple of 1/{_GROUPS}",
-                )
+                f"brief is {self.brief} of {self.num_envs:,} worlds",
+                allowed=f"0, 1, and from {_GROUPS} worlds on every multiple of 1/{_GROUPS}",
             )
         for name, many in (("placed", min(self.starts, AT_A_TIME)), ("shown", self.starts)):
             share = getattr(self, name)
             if share and not round(share * many):
                 raise InvalidValueError(
-                    explain(
-                        f"{name} is {share}, and of {many:,} starts that is none",
-                        fix=f"Raise {name} or starts, or leave out {name}",
-                    )
+                    f"{name} is {share}, and of {many:,} starts that is none",
+                    fix=f"Raise {name} or starts, or leave out {name}",
                 )
 
     def _check_options(self) -> None:
@@ -249,7 +242,7 @@ class DeviceTrain:
         for name in ("device", "space"):
             if name in self.options:
                 raise InvalidValueError(
-                    explain(f"option {name} is {self.options[name]!r}", fix=f"Give {name} itself")
+                    f"option {name} is {self.options[name]!r}", fix=f"Give {name} itself"
                 )
         trifinger.check_device_options(self.world_options(), self.device)
 
@@ -260,11 +253,9 @@ class DeviceTrain:
         options = parse_options(entry.load().options_type, given)
         if not isinstance(options, trifinger.TriFingerOptions):
             raise InvalidValueError(
-                explain(
-                    f"{self.task} is no task that ppo learns",
-                    allowed=f"{', '.join(trifinger.DEVICE_TASKS)} of trifinger",
-                    fix="Use --algorithm sb3_ppo",
-                )
+                f"{self.task} is no task that ppo learns",
+                allowed=f"{', '.join(trifinger.DEVICE_TASKS)} of trifinger",
+                fix="Use --algorithm sb3_ppo",
             )
         return options
 
@@ -464,8 +455,6 @@ def _restore(learner: DevicePpo, saved: Checkpoint, folder: Path) -> None:
         learner.restore(saved.tensors)
     except (KeyError, ValueError, RuntimeError) as error:
         raise FileFormatError(
-            explain(
-                f"the checkpoint in {folder} is none of this run: {error}",
-                fix="Remove it to begin again",
-            )
+            f"the checkpoint in {folder} is none of this run: {error}",
+            fix="Remove it to begin again",
         ) from error

@@ -22,7 +22,7 @@ from torch.nn import functional
 from interverse.agents.pixel.augment import augmentation, centre_crop, random_crop
 from interverse.agents.pixel.half import WideAdam
 from interverse.agents.pixel.networks import PixelSizes, SoftNetworks
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.type_checks import number, validated, whole
 
 Actions: TypeAlias = Callable[[], NDArray[np.float32]]
@@ -75,7 +75,7 @@ class PixelHyper:
     def __post_init__(self) -> None:
         if self.render_size < self.image_size:
             raise InvalidValueError(
-                explain(f"render_size is {self.render_size}", allowed=f"from {self.image_size}")
+                f"render_size is {self.render_size}", allowed=f"from {self.image_size}"
             )
 
 
@@ -244,10 +244,8 @@ class PixelLearner(ABC):
             self.generator.set_state(state["generator"])
         except (KeyError, RuntimeError, ValueError) as error:
             raise FileFormatError(
-                explain(
-                    f"the saved state does not fit this agent: {str(error).splitlines()[0]}",
-                    fix="Delete the folder to start the run afresh",
-                )
+                f"the saved state does not fit this agent: {str(error).splitlines()[0]}",
+                fix="Delete the folder to start the run afresh",
             ) from error
         self.updates = updates
 

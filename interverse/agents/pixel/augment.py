@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, final, get_args
 
 from interverse.agents.pixel import AUGMENTATIONS
-from interverse.core.errors import InvalidValueError, check_name, explain, missing_extra
+from interverse.core.errors import InvalidValueError, check_name, missing_extra
 
 try:
     import torch
@@ -500,21 +500,17 @@ def _check_pictures(*batches: Tensor) -> torch.Size:
     shape = batches[0].shape if batches else torch.Size()
     if len(shape) != 4 or shape[1] % 3 or shape[2] != shape[3]:
         raise InvalidValueError(
-            explain(
-                f"pictures of shape {tuple(shape)}", allowed="(N, 3k, S, S): stacked RGB frames"
-            )
+            f"pictures of shape {tuple(shape)}", allowed="(N, 3k, S, S): stacked RGB frames"
         )
     for batch in batches:
         if batch.shape != shape:
             raise InvalidValueError(
-                explain(
-                    f"batches of shapes {tuple(shape)} and {tuple(batch.shape)}",
-                    fix="Batches of one call share their parameters: give them one shape",
-                )
+                f"batches of shapes {tuple(shape)} and {tuple(batch.shape)}",
+                fix="Batches of one call share their parameters: give them one shape",
             )
         if batch.dtype != torch.uint8 and not batch.is_floating_point():
             raise InvalidValueError(
-                explain(f"pictures are {batch.dtype}", allowed="torch.uint8 or floating, 0..255")
+                f"pictures are {batch.dtype}", allowed="torch.uint8 or floating, 0..255"
             )
     return shape
 

@@ -16,7 +16,7 @@ import tyro
 from interverse.agents import AGENTS, check_agent, tagged
 from interverse.agents.pixel.agent import AgentOptions, PixelHyper, PixelLearner
 from interverse.agents.pixel.networks import PixelSizes
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_name, check_whole
 from interverse.core.files.json_text import plain
 from interverse.core.type_checks import Seed, check_types, one_of, validated, whole
 from interverse.models.steps import Precision, check_device
@@ -226,11 +226,9 @@ def picture_sizes(
     if len(set(wanted.values())) > 1:
         flags = " and ".join(f"{flag} is {size}" for flag, size in wanted.items())
         raise InvalidValueError(
-            explain(
-                f"{flags} for {algorithm}",
-                allowed=f"one size; {', '.join(tagged('cropped'))} see crops of larger pictures",
-                fix="Give one of them and leave the others out",
-            )
+            f"{flags} for {algorithm}",
+            allowed=f"one size; {', '.join(tagged('cropped'))} see crops of larger pictures",
+            fix="Give one of them and leave the others out",
         )
     drawn = next(iter(wanted.values()), None)
     if not crops:
@@ -374,23 +372,19 @@ def check_together(configs: Sequence[PixelTrain]) -> None:
         values = dict.fromkeys(getattr(config, name) for config in configs)
         if len(values) > 1:
             raise InvalidValueError(
-                explain(
-                    f"runs side by side have {name} {' and '.join(map(str, values))}",
-                    allowed="one for all of them, as they share a process",
-                    fix="Train them one after the other, or in processes of their own",
-                )
+                f"runs side by side have {name} {' and '.join(map(str, values))}",
+                allowed="one for all of them, as they share a process",
+                fix="Train them one after the other, or in processes of their own",
             )
     folders: set[Path] = set()
     for config in configs:
         if config.out.resolve() in folders:
             raise InvalidValueError(
-                explain(f"two runs have the folder {config.out}", fix="Give each a folder")
+                f"two runs have the folder {config.out}", fix="Give each a folder"
             )
         folders.add(config.out.resolve())
     if len(configs) > 1 and any(config.wandb is not None for config in configs):
         raise InvalidValueError(
-            explain(
-                "wandb follows one run of a process",
-                fix="Leave it out, or train the runs one after the other",
-            )
+            "wandb follows one run of a process",
+            fix="Leave it out, or train the runs one after the other",
         )

@@ -17,7 +17,7 @@ from torch.nn.utils import skip_init
 
 from interverse.agents.pixel.augment import fused
 from interverse.agents.pixel.half import ConvolveRelu, LongProduct, in_half
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.rollouts.planned import squashed
 
 _FIRST_STRIDE = 2
@@ -46,10 +46,8 @@ class PixelSizes:
     def __post_init__(self) -> None:
         if self.side < 1:
             raise InvalidValueError(
-                explain(
-                    f"pictures of {self.pictures[1]} pixels vanish in {self.layers} convolutions",
-                    allowed=f"at least {2 * self.layers + 1} pixels",
-                )
+                f"pictures of {self.pictures[1]} pixels vanish in {self.layers} convolutions",
+                allowed=f"at least {2 * self.layers + 1} pixels",
             )
 
     @property

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.agents.pixel.agent import PixelBatch, sent
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.atomic import atomic
 from interverse.core.files.zip_archive import read_npz
 
@@ -82,10 +82,8 @@ class Replay:
         ahead = len(discounts)
         if self.slots < stack + 1 + ahead:
             raise InvalidValueError(
-                explain(
-                    f"a replay buffer of {capacity} frames for {lanes} actors",
-                    allowed=f"{lanes * (stack + 1 + ahead)} frames or more",
-                )
+                f"a replay buffer of {capacity} frames for {lanes} actors",
+                allowed=f"{lanes * (stack + 1 + ahead)} frames or more",
             )
         self.lanes, self.stack, self.time = lanes, stack, 0
         self._discounts, self._sequences = np.array(discounts, dtype=np.float32), sequences
@@ -183,7 +181,7 @@ class Replay:
             good = whole & deep
             times, lanes = np.append(times, time[good]), np.append(lanes, lane[good])
         raise InvalidValueError(
-            explain("the replay buffer holds no transition", fix="Add steps before sampling")
+            "the replay buffer holds no transition", fix="Add steps before sampling"
         )
 
     def save(self, folder: Path) -> dict[str, Any]:
@@ -215,10 +213,8 @@ class Replay:
                 self._put(arrays, file["start"], file["stop"])
             except _TORN as error:
                 raise FileFormatError(
-                    explain(
-                        f"{path} cannot be read as a part of the replay buffer: {error}",
-                        fix="Delete the run's folder to start it afresh",
-                    )
+                    f"{path} cannot be read as a part of the replay buffer: {error}",
+                    fix="Delete the run's folder to start it afresh",
                 ) from error
         self.time = record["time"]
         self._files = [dict(file) for file in record["files"]]

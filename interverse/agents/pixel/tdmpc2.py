@@ -27,7 +27,7 @@ from interverse.agents.pixel.agent import (
 )
 from interverse.agents.pixel.augment import PadCrop
 from interverse.agents.pixel.graphed import GraphedCall
-from interverse.core.errors import InvalidValueError, check_number, explain
+from interverse.core.errors import InvalidValueError, check_number
 from interverse.rollouts.planned import PlanModel, PlanNoise, PlanOptions, PlanSizes
 
 _SCALE_ENDS = (0.05, 0.95)  # quantiles of values whose distance is their scale
@@ -100,10 +100,8 @@ class TdMpc2(PixelLearner):
         )
         if sizes.features != shape.latent:
             raise InvalidValueError(
-                explain(
-                    f"features is {sizes.features}",
-                    allowed=f"{shape.latent}, as many as the last convolution gives",
-                )
+                f"features is {sizes.features}",
+                allowed=f"{shape.latent}, as many as the last convolution gives",
             )
         dice = torch.Generator().manual_seed(seed)
         model = PlanModel(shape, self.options, hyper.discount, dice)

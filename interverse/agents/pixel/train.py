@@ -24,7 +24,7 @@ from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.agents.pixel.tdmpc2 import TdMpc2
-from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
+from interverse.core.errors import FileFormatError, InvalidValueError, missing_extra
 from interverse.core.files.atomic import storage, write_json
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.rng import generator
@@ -320,10 +320,8 @@ class PixelRun:
                 lane["seed"] = self._seed("pixel/actors", self.step + i)  # without a snapshot
         except (KeyError, TypeError) as error:
             raise FileFormatError(
-                explain(
-                    f"the checkpoint in {self._folder} is torn: no {error}",
-                    fix="Delete the folder to start the run afresh",
-                )
+                f"the checkpoint in {self._folder} is torn: no {error}",
+                fix="Delete the folder to start the run afresh",
             ) from error
         self._seen = self._actors.load(lanes)
         self._ages = np.array([lane["age"] if lane["moment"] else 0 for lane in lanes])
@@ -341,33 +339,25 @@ def check_spaces(env: gym.Env[Any, Any], plan: PixelPlan) -> tuple[gym.spaces.Bo
     square = len(shape) == 3 and shape[1] == shape[2]
     if not isinstance(seen, gym.spaces.Box) or not square or shape[0] % 3:
         raise InvalidValueError(
-            explain(
-                f"the observation space is {seen}",
-                allowed=f"uint8 pictures ({3 * hyper.frame_stack}, S, S), channels first",
-                fix="Train on a control world, or use --algorithm sb3_ppo, sac or td3",
-            )
+            f"the observation space is {seen}",
+            allowed=f"uint8 pictures ({3 * hyper.frame_stack}, S, S), channels first",
+            fix="Train on a control world, or use --algorithm sb3_ppo, sac or td3",
         )
     if shape[0] != 3 * hyper.frame_stack:
         raise InvalidValueError(
-            explain(
-                f"observations are stacks of {shape[0] // 3} pictures",
-                allowed=f"of {hyper.frame_stack}: uint8 pictures ({3 * hyper.frame_stack}, S, S)",
-                fix=f"Set --hyper frame_stack={shape[0] // 3}, which the world follows",
-            )
+            f"observations are stacks of {shape[0] // 3} pictures",
+            allowed=f"of {hyper.frame_stack}: uint8 pictures ({3 * hyper.frame_stack}, S, S)",
+            fix=f"Set --hyper frame_stack={shape[0] // 3}, which the world follows",
         )
     whole = hyper.render_size == hyper.image_size
     if shape[1] < hyper.image_size or (whole and shape[1] != hyper.image_size):
         raise InvalidValueError(
-            explain(
-                f"pictures of {shape[1]} pixels",
-                allowed=f"{hyper.image_size}" + ("" if whole else " or more"),
-                fix=f"Set --hyper image_size={shape[1]}, which the world follows",
-            )
+            f"pictures of {shape[1]} pixels",
+            allowed=f"{hyper.image_size}" + ("" if whole else " or more"),
+            fix=f"Set --hyper image_size={shape[1]}, which the world follows",
         )
     if not isinstance(acts, gym.spaces.Box) or len(acts.shape) != 1 or not acts.is_bounded():
-        raise InvalidValueError(
-            explain(f"the action space is {acts}", allowed="a bounded Box of one axis")
-        )
+        raise InvalidValueError(f"the action space is {acts}", allowed="a bounded Box of one axis")
     return seen, acts
 
 

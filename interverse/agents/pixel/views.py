@@ -30,7 +30,7 @@ from interverse.agents.pixel.agent import (
 )
 from interverse.agents.pixel.augment import PadCrop, Rule, augmentation, check_augmentation
 from interverse.agents.pixel.half import kernels
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.type_checks import Share, number, validated, whole
 
 _Few = Annotated[int, whole(10**6)]
@@ -212,10 +212,8 @@ class DrqV2Options(AgentOptions):
         if not 0.0 <= self.last_spread <= self.spread or not self.spread_limit > 0.0:
             given = f"spread {self.spread}, last_spread {self.last_spread}"
             raise InvalidValueError(
-                explain(
-                    f"{given}, spread_limit {self.spread_limit}",
-                    allowed="0 <= last_spread <= spread, spread_limit > 0",
-                )
+                f"{given}, spread_limit {self.spread_limit}",
+                allowed="0 <= last_spread <= spread, spread_limit > 0",
             )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +122,6 @@ def difficulty(given: str | float) -> Difficulty:
     number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
     if not number or not 0.0 < given <= 1.0:
         allowed = f"{', '.join(LEVELS)}, or a scale above 0 and up to 1"
-        raise InvalidValueError(explain(f"difficulty is {given!r}", allowed=allowed))
+        raise InvalidValueError(f"difficulty is {given!r}", allowed=allowed)
     videos = next((SCALES[scale] for scale in sorted(SCALES) if scale >= given), None)
     return Difficulty(scale=float(given), videos=videos)

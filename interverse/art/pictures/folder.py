@@ -101,7 +101,7 @@ def images(path: str | Path) -> Folder:
     files = tuple(sorted((image_file(p) for p in images_in(path)), key=lambda file: file.digest))
     if not files:
         raise InvalidValueError(
-            explain(f"{path} holds no images", allowed=f"files ending in {', '.join(SUFFIXES)}")
+            f"{path} holds no images", allowed=f"files ending in {', '.join(SUFFIXES)}"
         )
     return Folder(files)
 
@@ -173,7 +173,7 @@ def _found(path: str | Path) -> dict[str, Path]:
 def _existing(path: str | Path) -> Path:
     if not Path(path).is_dir():
         raise InvalidValueError(
-            explain(f"{path} is not a folder", fix="Pass a folder that holds image files")
+            f"{path} is not a folder", fix="Pass a folder that holds image files"
         )
     return Path(path)
 
@@ -196,10 +196,8 @@ def _decode(path: Path, size: int) -> Picture:
             image = opened.convert("RGB")
     except Exception as error:  # Pillow raises whatever its decoders do
         raise FileFormatError(
-            explain(
-                f"{path} is not an image that can be read: {error}",
-                fix="Mend it or take it out of the folder",
-            )
+            f"{path} is not an image that can be read: {error}",
+            fix="Mend it or take it out of the folder",
         ) from error
     side = min(image.size)
     left, top = (image.width - side) // 2, (image.height - side) // 2
@@ -259,10 +257,8 @@ def _digest(body: bytes) -> bytes:
 def _unusable(path: Path, error: Exception) -> None:
     if os.environ.get(VARIABLE):
         raise InvalidValueError(
-            explain(
-                f"{VARIABLE}={os.environ[VARIABLE]} cannot hold pictures: {error}",
-                allowed="a folder that can be read and written",
-                fix=f"Make it so, or unset {VARIABLE}",
-            )
+            f"{VARIABLE}={os.environ[VARIABLE]} cannot hold pictures: {error}",
+            allowed="a folder that can be read and written",
+            fix=f"Make it so, or unset {VARIABLE}",
         ) from error
     _LOG.warning("pictures are not kept on disk: %s: %s", path, error)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.art.textures import resize
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 
 SIZES = (8, 1024)  # pixels a side that can be asked for
 
@@ -74,7 +74,7 @@ def check_number(value: object, what: str, least: int, most: float = math.inf) -
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or not least <= int(value) <= most:  # type: ignore[call-overload]
         allowed = f"{least} to {most}" if most < math.inf else f"{least} and more"
-        raise InvalidValueError(explain(f"{what}, got {value!r}", allowed=allowed))
+        raise InvalidValueError(f"{what}, got {value!r}", allowed=allowed)
     return int(value)  # type: ignore[call-overload]
 
 

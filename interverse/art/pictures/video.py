@@ -128,10 +128,7 @@ def folder_videos(path: str | Path) -> FrameVideos:
     videos = [video for video in videos if video]
     if not videos:
         raise InvalidValueError(
-            explain(
-                f"{path} holds no frames",
-                allowed="a folder of images, or a folder of such folders",
-            )
+            f"{path} holds no frames", allowed="a folder of images, or a folder of such folders"
         )
     return FrameVideos(tuple(sorted(videos, key=lambda v: joined(f.digest for f in v))))
 

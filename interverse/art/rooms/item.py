@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.art.meshes import Mesh, rotation
-from interverse.core.errors import InvalidValueError, explain, unknown
+from interverse.core.errors import InvalidValueError, unknown
 
 PROPERTIES = ("open", "on", "dirty", "broken")
 """The components of an object's state, in their order everywhere; each goes from 0 to 1."""
@@ -131,10 +131,8 @@ class Item:
         for part in self.parts:  # a parent stands before its children
             if part.name in seen or (part.parent is not None and part.parent not in seen):
                 raise InvalidValueError(
-                    explain(
-                        f"part {part.name!r} of {part.parent!r} does not fit {sorted(seen)}",
-                        allowed="a new name, and a parent that stands before it",
-                    )
+                    f"part {part.name!r} of {part.parent!r} does not fit {sorted(seen)}",
+                    allowed="a new name, and a parent that stands before it",
                 )
             seen.add(part.name)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 from interverse.data import Dataset
 from interverse.metrics.recovery import edge_scores
 
@@ -32,10 +32,8 @@ def start_states(data: Dataset) -> NDArray[np.int64]:
     """Returns the objects' colours (E, objects) at the start of every episode."""
     if not data.header.id.startswith("chemistry/"):
         raise InvalidValueError(
-            explain(
-                f"{data.header.id} draws its objects' starts independently of each other",
-                allowed="chemistry, where colours cause colours",
-            )
+            f"{data.header.id} draws its objects' starts independently of each other",
+            allowed="chemistry, where colours cause colours",
         )
     return np.asarray(data.states)[:, 0].astype(np.int64)
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
 
 from interverse.benchmarks.tidy import Number, published
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.type_checks import named, one_of, validated, whole
 from interverse.fit.settings import MOST_EPOCHS, MOST_SEEDS, Budget, BudgetName, budget
 from interverse.models.steps import Precision
@@ -188,18 +188,16 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.table:
-            raise InvalidValueError(explain("table is empty", allowed="at least one table"))
+            raise InvalidValueError("table is empty", allowed="at least one table")
         if not self.rows():
             raise InvalidValueError(
-                explain(
-                    f"tables {self.table} have no row of models {self.models}, losses"
-                    f" {self.losses}, graphs {self.graphs}",
-                    fix="vae has no contrastive loss, and Tables 17 and 18 have nll alone",
-                )
+                f"tables {self.table} have no row of models {self.models}, losses"
+                f" {self.losses}, graphs {self.graphs}",
+                fix="vae has no contrastive loss, and Tables 17 and 18 have nll alone",
             )
         if self.pretrain_epochs is not None and all(row.loss != "nll" for row in self.rows()):
             raise InvalidValueError(
-                explain("pretrain_epochs is given, but no row has a first stage", allowed="nll")
+                "pretrain_epochs is given, but no row has a first stage", allowed="nll"
             )
 
     @property

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from interverse.benchmarks.comparison import judge, summary
 from interverse.benchmarks.driver import row_file
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.fit.work import Record, run_stamp
@@ -67,7 +67,7 @@ def confounding_curve(
     """
     if 0 not in sets:
         raise InvalidValueError(
-            explain(f"sets have strengths {sorted(sets)}", allowed="0 among them, to test without")
+            f"sets have strengths {sorted(sets)}", allowed="0 among them, to test without"
         )
     how = fit or recipe(next(iter(models), "lite0")).fit
     for strength, pairs in sorted(sets.items()):
@@ -111,7 +111,7 @@ def joined(pairs: PairTensors, plain: PairTensors) -> PairTensors:
     """Returns the pairs of two sets in one, for training; of factors and extras none are left."""
     if (pairs.verbs, pairs.nouns, pairs.size) != (plain.verbs, plain.nouns, plain.size):
         raise InvalidValueError(
-            explain("the sets differ in actions, objects or size", fix="Collect them alike")
+            "the sets differ in actions, objects or size", fix="Collect them alike"
         )
     masks = None
     if pairs.masks is not None and plain.masks is not None:

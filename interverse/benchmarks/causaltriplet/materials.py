@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, final
 
 from interverse.benchmarks.causaltriplet.settings import SHIFTS, TripletSettings, TripletVariant
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.data.pairs import Split, SplitConfig, split_pairs
 from interverse.data.pairs.load import load_pairs
 from interverse.fit.work import Clock
@@ -85,10 +85,8 @@ class TripletMaterials:
             best = best or opened
         if not best:
             raise InvalidValueError(
-                explain(
-                    f"no pairs of crop {crop!r} in {', '.join(map(str, settings.data))}",
-                    fix="Name a .npz or a folder that has them with --data",
-                )
+                f"no pairs of crop {crop!r} in {', '.join(map(str, settings.data))}",
+                fix="Name a .npz or a folder that has them with --data",
             )
         return from_dataset(best[0], size=sizes.size, crop=crop)
 
@@ -96,9 +94,7 @@ class TripletMaterials:
 def _open(folder: Path) -> Any:
     if not folder.is_dir():
         raise InvalidValueError(
-            explain(
-                f"{folder} is no folder",
-                allowed="a .npz file, a folder of `interverse collect`, the official release, toy",
-            )
+            f"{folder} is no folder",
+            allowed="a .npz file, a folder of `interverse collect`, the official release, toy",
         )
     return load_pairs(str(folder))

@@ -348,10 +348,7 @@ class TripletSettings:
     def __post_init__(self) -> None:
         if len(self.epic) not in (0, 2):
             raise InvalidValueError(
-                explain(
-                    f"epic names {len(self.epic)} folders",
-                    allowed="two: annotations, then frames",
-                )
+                f"epic names {len(self.epic)} folders", allowed="two: annotations, then frames"
             )
         check_device(self.device)
         if not self.variants():
@@ -360,7 +357,7 @@ class TripletSettings:
             )
         if self.encoder_weights() and self.sizes().tiny:
             raise InvalidValueError(
-                explain("weights do not fit the tiny encoders of budget 'smoke'", fix="Drop them")
+                "weights do not fit the tiny encoders of budget 'smoke'", fix="Drop them"
             )
 
     def sizes(self) -> TripletBudget:
@@ -391,10 +388,8 @@ class TripletSettings:
             name, mark, where = text.partition("=")
             if name not in _ENCODERS or not mark or not where:
                 raise InvalidValueError(
-                    explain(
-                        f"weights {text!r}",
-                        allowed=f"ENCODER=FOLDER, ENCODER one of {', '.join(_ENCODERS)}",
-                    )
+                    f"weights {text!r}",
+                    allowed=f"ENCODER=FOLDER, ENCODER one of {', '.join(_ENCODERS)}",
                 )
             found[name] = where
         return found

@@ -24,7 +24,7 @@ from interverse.benchmarks.causalworld.scores import (
 )
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
 from interverse.benchmarks.tidy import markdown
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain, read_json
 from interverse.fit.work import Clock, Record, run_stamp
@@ -166,10 +166,8 @@ def find_released(given: Sequence[Path]) -> list[tuple[Released, Path]]:
     found = sorted((known, file) for file in files if (known := released(file)) is not None)
     if not found:
         raise InvalidValueError(
-            explain(
-                f"no policy that CausalWorld released is in {', '.join(map(str, given))}",
-                fix="Give the folder causal_world/assets/baseline_actors of its release 1.2",
-            )
+            f"no policy that CausalWorld released is in {', '.join(map(str, given))}",
+            fix="Give the folder causal_world/assets/baseline_actors of its release 1.2",
         )
     return found
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from interverse.benchmarks.comparison import LEVEL, p_value, reach, welch
 from interverse.benchmarks.tidy import markdown, published
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError
 from interverse.core.files.json_text import read_json_object
 from interverse.metrics.comparison import holm
 from interverse.reports.sections import Grid
@@ -154,11 +154,9 @@ def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
             isinstance(run, dict) and run.keys() >= _NEEDED for run in runs
         ):
             raise FileFormatError(
-                explain(
-                    f"{file} is no result file of CausalWorld runs",
-                    allowed=f"an object with runs, each with {', '.join(sorted(_NEEDED))}",
-                    fix="Give a file such as results/causalworld/h200.json",
-                )
+                f"{file} is no result file of CausalWorld runs",
+                allowed=f"an object with runs, each with {', '.join(sorted(_NEEDED))}",
+                fix="Give a file such as results/causalworld/h200.json",
             )
         for run in runs:
             task = run["task"].removeprefix("trifinger/").removesuffix("-v1")

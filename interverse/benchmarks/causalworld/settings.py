@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, final
 
 from interverse.agents.batch.ppo import PpoSettings
 from interverse.agents.presets import preset
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.type_checks import one_of, validated, whole
 from interverse.rollouts.saved import PAPER_WORLDS
 
@@ -143,22 +143,20 @@ class CausalWorldSettings:
     def __post_init__(self) -> None:
         for number in self.curriculum:
             if number not in CURRICULA:
-                raise InvalidValueError(explain(f"curriculum is {number}", allowed="0, 1, 2"))
+                raise InvalidValueError(f"curriculum is {number}", allowed="0, 1, 2")
         if self.device not in _DEVICES and not re.fullmatch(r"cuda(:\d+)?", self.device):
             allowed = ", ".join((*_DEVICES, "cuda", "cuda:1 and so on"))
-            raise InvalidValueError(explain(f"device is {self.device!r}", allowed=allowed))
+            raise InvalidValueError(f"device is {self.device!r}", allowed=allowed)
         if self.stored and self.released:
-            raise InvalidValueError(explain("stored and released are given", allowed="one of them"))
+            raise InvalidValueError("stored and released are given", allowed="one of them")
         names = ("budget", "task", "curriculum", "seeds", "device", "time_limit")
         usual = {item.name: item.default for item in fields(self)}
         given = [name for name in names if getattr(self, name) != usual[name]]  # of training
         if (self.stored or self.released) and given:
             raise InvalidValueError(
-                explain(
-                    f"{'stored draws all runs of' if self.stored else 'released plays'} its files, "
-                    f"and {', '.join(given)} would not count",
-                    fix="Leave out what is named, or give fewer files",
-                )
+                f"{'stored draws all runs of' if self.stored else 'released plays'} its files, "
+                f"and {', '.join(given)} would not count",
+                fix="Leave out what is named, or give fewer files",
             )
 
     @property

@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.sim.warp_device import find_device, load_warp, quiet
 from interverse.sim.warp_render import WarpRenderer, on_default_stream, send_rows
 from interverse.worlds.control.domains import DOMAINS
@@ -117,7 +117,7 @@ def _device(renderer: str) -> Any:
         return find_device(renderer)
     except InvalidValueError as error:
         problem = f"renderer is {renderer!r}, but there is no CUDA device"
-        raise InvalidValueError(explain(problem, allowed="mujoco, warp")) from error
+        raise InvalidValueError(problem, allowed="mujoco, warp") from error
 
 
 @final

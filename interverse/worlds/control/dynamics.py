@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.scm import Binding, Box, Variable
 from interverse.sim.elements import Slot, find_slot, template
 from interverse.sim.inertia import capsule_inertia
@@ -184,7 +184,7 @@ class Dynamics:
         for v in variables:
             if v.shape or any(binding.of for binding in v.bindings):
                 problem = f"{v.name} is no single number, or is bound with others"
-                raise InvalidValueError(explain(problem, allowed="a number bound by itself"))
+                raise InvalidValueError(problem, allowed="a number bound by itself")
         bound = [(v.name, b, find_slot(self._model, b)) for v in variables for b in v.bindings]
         self._bound = sorted(bound, key=lambda entry: entry[1].relative)  # factors come last
         names = dict.fromkeys((*_FOLLOW, *(binding.field for _, binding, _ in bound)))

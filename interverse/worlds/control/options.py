@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any
 
 from interverse.art.pictures import COLOR_MODES, VIDEO_MODES, VIDEO_PLACES, difficulty
-from interverse.core.errors import InvalidValueError, check_name, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_name, check_whole
 from interverse.scm.variable import SPACE_NAMES
 from interverse.sim.drawing import QUALITIES
 from interverse.worlds.control.distraction import DISTRACTIONS, KINDS
@@ -106,18 +106,16 @@ class ControlOptions(WorldOptions):
         _check_names("pictures", (self.pictures,), SPACE_NAMES)
         if self.legacy_draws and self.pictures != "A_B":
             raise InvalidValueError(
-                explain(f"pictures is {self.pictures!r} with legacy_draws", allowed="A_B")
+                f"pictures is {self.pictures!r} with legacy_draws", allowed="A_B"
             )
         if self.distraction is not None:
             difficulty(self.distraction)
         if self.mode is not None and self.distract != DISTRACTIONS:
             raise InvalidValueError(
-                explain(f"distract is {self.distract!r} with {self.mode}", fix="Leave distract out")
+                f"distract is {self.distract!r} with {self.mode}", fix="Leave distract out"
             )
         if not self.kinds:
-            raise InvalidValueError(
-                explain("observation is empty", allowed=", ".join(OBSERVATIONS))
-            )
+            raise InvalidValueError("observation is empty", allowed=", ".join(OBSERVATIONS))
 
     def _check_numbers(self) -> None:
         _check_seed("visual_seed", self.visual_seed, -LARGEST_VISUAL_SEED, LARGEST_VISUAL_SEED)
@@ -131,7 +129,7 @@ class ControlOptions(WorldOptions):
     def _check_device(self) -> None:
         if self.device != "cpu":
             raise InvalidValueError(
-                explain(f"device is {self.device!r}", allowed='"cpu": dm_control steps there')
+                f"device is {self.device!r}", allowed='"cpu": dm_control steps there'
             )
 
     def _check_renderer(self) -> None:
@@ -139,11 +137,9 @@ class ControlOptions(WorldOptions):
         known = {"pixels", "state"}
         if self.renderer != "mujoco" and ("pixels" not in self.kinds or set(self.kinds) - known):
             raise InvalidValueError(
-                explain(
-                    f"observation is {self.observation!r} with renderer={self.renderer!r}",
-                    allowed="pixels, or pixels and state",
-                    fix='Leave renderer out: renderer="mujoco" draws the others',
-                )
+                f"observation is {self.observation!r} with renderer={self.renderer!r}",
+                allowed="pixels, or pixels and state",
+                fix='Leave renderer out: renderer="mujoco" draws the others',
             )
 
     def _check_pictures(self) -> None:
@@ -152,11 +148,9 @@ class ControlOptions(WorldOptions):
             value, default = getattr(self, name), getattr(ControlOptions, name)
             if value != default:
                 raise InvalidValueError(
-                    explain(
-                        f"{name} is {value!r} with observation={self.observation!r}",
-                        allowed=f"{default!r}: there is no picture",
-                        fix=f"Leave {name} out, or observe pixels",
-                    )
+                    f"{name} is {value!r} with observation={self.observation!r}",
+                    allowed=f"{default!r}: there is no picture",
+                    fix=f"Leave {name} out, or observe pixels",
                 )
 
     @property
@@ -165,7 +159,7 @@ class ControlOptions(WorldOptions):
         if isinstance(self.image_size, tuple | list):
             if len(self.image_size) != 2:
                 raise InvalidValueError(
-                    explain(f"image_size is {self.image_size!r}", allowed="one or two numbers")
+                    f"image_size is {self.image_size!r}", allowed="one or two numbers"
                 )
             return tuple(self.image_size)  # type: ignore[return-value]
         return self.image_size, self.image_size
@@ -219,7 +213,7 @@ def _names(option: str, given: Any) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, Iterable):
-        raise InvalidValueError(explain(f"{option} is {given!r}", allowed="a name, or several"))
+        raise InvalidValueError(f"{option} is {given!r}", allowed="a name, or several")
     return tuple(given)
 
 
@@ -239,9 +233,7 @@ def _check_seed(name: str, value: Any, low: int, high: int) -> None:
     whole = all(isinstance(end, Integral) and not isinstance(end, bool) for end in ends)
     if len(ends) != 2 or not whole or not low <= ends[0] <= ends[1] <= high:
         raise InvalidValueError(
-            explain(
-                f"{name} is {reprlib.repr(value)}",
-                allowed=f"a whole number from {low:,} to {high:,}, or a lower and an upper end",
-                fix=f"Ends are written {name}=[1,999]",
-            )
+            f"{name} is {reprlib.repr(value)}",
+            allowed=f"a whole number from {low:,} to {high:,}, or a lower and an upper end",
+            fix=f"Ends are written {name}=[1,999]",
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.rng import Noise
 from interverse.sim.drawing import Kind
 
@@ -44,7 +44,7 @@ class DrawnPhysics:
             camera_id = known.index(str(camera_id))
         if not isinstance(camera_id, int | np.integer) or not _FREE <= camera_id < model.ncam:
             allowed = f"-1 to {model.ncam - 1}, {', '.join(known)}"
-            raise InvalidValueError(explain(f"camera_id is {camera_id!r}", allowed=allowed))
+            raise InvalidValueError(f"camera_id is {camera_id!r}", allowed=allowed)
         camera = None if camera_id == _FREE else int(camera_id)
         kind: Kind = "depth" if depth else "rgb"
         return np.array(stage.picture((height, width), "full", kind, camera=camera))

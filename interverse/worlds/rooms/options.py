@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.type_checks import validated, whole
 from interverse.worlds.world import WorldOptions
 
@@ -57,7 +57,7 @@ class RoomsOptions(WorldOptions):
     def __post_init__(self) -> None:
         if self.device != "cpu":
             raise InvalidValueError(
-                explain(f"device is {self.device!r}", allowed="cpu", fix="Rooms draw on the CPU")
+                f"device is {self.device!r}", allowed="cpu", fix="Rooms draw on the CPU"
             )
 
     @property

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.rng import Noise, check_seed
 from interverse.worlds import WORLDS
 from interverse.worlds.rooms import camera
@@ -65,7 +65,7 @@ def generate_pairs(
     """
     check_seed(seed)
     if check_seed(house, name="house") > INSTANCES:
-        raise InvalidValueError(explain(f"house is {house}", allowed=f"0 to {INSTANCES}"))
+        raise InvalidValueError(f"house is {house}", allowed=f"0 to {INSTANCES}")
     entry = WORLDS[world_id]
     parsed = parse_options(RoomsOptions, {**entry.options, **(options or {})})
     world = Rooms(num_worlds=1, options=parsed)
@@ -332,7 +332,7 @@ def generate_sequence(
         frames.append(frame())
     if not done:
         raise InvalidValueError(
-            explain(f"house {house}: no object in view can be acted on", fix="Take another house")
+            f"house {house}: no object in view can be acted on", fix="Take another house"
         )
     images, instances, factors = zip(*frames, strict=True)
     targets = np.zeros((len(done), world.options.objects, 4), dtype=bool)
