@@ -43,9 +43,9 @@ def printed() -> str:
         for entry in table["orderings"]
     ]
     grid = [["claim out of distribution", "shift", "folder", "verdict"]]
-    for claim, shift, folder, found in sorted(claims, key=lambda row: row[:3]):
+    for claim, shift, name, found in sorted(claims, key=lambda row: row[:3]):
         if "p" in found[RULE]:  # tested: seeds are enough
-            grid.append([claim, shift, folder, _told(found[RULE])])
+            grid.append([claim, shift, name, _told(found[RULE])])
     parts = ["#### In short", markdown(grid)]
     for folder, tables in folders.items():
         rows = [row for row in _read(folder / "rows") if "sizes" in row]

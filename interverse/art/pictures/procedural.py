@@ -43,6 +43,9 @@ class PictureSet(Protocol):
     def mean_color(self, index: int) -> tuple[float, float, float]:
         """Returns a picture's mean red, green and blue, 0..1."""
 
+    def __hash__(self) -> int:
+        """Sets are kept by what they are: see `shelf`."""
+
 
 class Videos(Protocol):
     """Moving pictures by number; a frame is a function of its address alone."""
