@@ -18,7 +18,7 @@ from interverse.art.pictures import Picture
 from interverse.art.pictures.procedural import FILES, MEANS, Procedural
 
 QUALITY = 90  # of the floors' WebP: 8 MB, 2.4 of 255 from what was painted on average
-STEP = 5  # of the backgrounds' levels where neighbours differ by as much: 6 MB, at most 2 of 255 off
+STEP = 5  # of levels of backgrounds where neighbours differ as much: 6 MB, at most 2 of 255 off
 _NEAR = 6.0  # of 255, a packed picture's mean distance from the painted one
 _FIELDS = ("luminance", "contrast", "saturation", "red", "green", "blue", "beta")
 
