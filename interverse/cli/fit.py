@@ -56,7 +56,8 @@ def fit(config: FitCommand) -> dict[str, Any]:
     if config.json:
         print_json(found)
     elif found["complete"]:
-        sys.stdout.write((Path(found["folder"]) / "summary.md").read_text())
+        lines = (Path(found["folder"]) / "summary.md").read_text().splitlines(keepends=True)
+        sys.stdout.writelines(line for line in lines if not line.startswith("!["))
     return found
 
 

@@ -178,9 +178,9 @@ def _by_horizon(seeds: Sequence[Mapping[str, Any]]) -> Any:
                 panel.plot(steps, values, color=look.color, marker=look.marker, label=told)
         panel.set_title(label, fontsize=9)
         panel.set_xlabel("steps")
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.35 * panel.get_ylim()[1])  # room for the legend
         if panel.get_lines():
-            panel.legend(frameon=False, fontsize=8)
+            panel.legend(frameon=False, fontsize=8, ncols=2, loc="upper right")
     return figure
 
 

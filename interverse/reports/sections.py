@@ -15,8 +15,10 @@ Section = tuple[str, list[str], Grid]
 """A heading, remarks, and a grid whose first row is its head."""
 
 _STYLE = (
-    "body{font:15px/1.5 sans-serif;max-width:75em;margin:2em auto;padding:0 1em;color:#1f2933}"
-    "table{border-collapse:collapse;font-size:13px}th,td{padding:.3em .7em;text-align:right;"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em;"
+    "color:#1f2933}p{max-width:46em}p:has(img){max-width:none}"
+    "table{display:block;overflow-x:auto;border-collapse:collapse;font-size:13px}"
+    "th,td{padding:.3em .7em;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid #e4e7eb}th:first-child,td:first-child{text-align:left}"
     "img{max-width:100%}"
 )
@@ -47,7 +49,7 @@ def written_page(
         title: the page's heading.
         sections: in order.
         figures: names of figures for the end of the page.
-        placed: by a section's heading, the name of a figure that stands below its grid.
+        placed: by a section's heading, the name of a figure that stands above its grid.
     """
 
     def cells(values: Sequence[str], tag: str) -> str:
@@ -63,19 +65,22 @@ def written_page(
     lines, parts = [f"# {title}", ""], [f"<h1>{html.escape(title)}</h1>"]
     for heading, remarks, (head, *rows) in sections:
         lines += [f"## {heading}", "", *remarks, ""]
-        lines += [line(head), line(["---"] * len(head)), *map(line, rows), ""]
         parts.append(f"<h2>{html.escape(heading)}</h2>")
         parts += [f"<p>{html.escape(remark)}</p>" for remark in remarks]
-        parts.append("<table>" + cells(head, "th") + "".join(cells(r, "td") for r in rows))
-        parts.append("</table>")
         if name := placed.get(heading):
             lines += [f"![{name}]({name})", ""]
             parts.append(image(name))
+        if any(head):
+            lines += [line(head), line(["---"] * len(head)), *map(line, rows), ""]
+            parts.append("<table>" + cells(head, "th") + "".join(cells(r, "td") for r in rows))
+            parts.append("</table>")
     lines += [f"![{name}]({name})" for name in figures]
     parts += map(image, figures)
     body = "\n".join(parts)
     page = (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
+        "<!doctype html><html lang='en'><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width,initial-scale=1'>"
+        f"<title>{html.escape(title)}</title>"
         f"<style>{_STYLE}</style><body>{body}</body></html>\n"
     )
     return "\n".join(lines).rstrip() + "\n", page
