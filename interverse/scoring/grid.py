@@ -488,9 +488,12 @@ class GridBench:
             "chance": rounded(PERCENT / len(np.unique(candidates))),
         }
         out |= {n: rounded(score_counterfactuals(one, trials).hits) for n, one in beside.items()}
-        if not known.abducts:
-            carried = _AbductingCounterfactual(reader, residual=True)
-            out["with_residual"] = _hits(score_counterfactuals(carried, trials))
+        carried = _AbductingCounterfactual(reader, residual=True)
+        change = score_counterfactuals(_NothingPredicted(reader, residual=True), trials)
+        out["with_residual"] = {
+            **_hits(score_counterfactuals(carried, trials)),
+            "nothing_predicted": rounded(change.hits),
+        }
         if untrained is not None:
             fresh = score_counterfactuals(_AbductingCounterfactual(untrained), trials)
             out["untrained"] = rounded(fresh.hits)
@@ -555,11 +558,23 @@ class _AbductingCounterfactual(ModelCounterfactual):
 
 @final
 class _NothingPredicted(ModelCounterfactual):
-    """The model's own latents of the altered scenes, left as they are."""
+    """The model's own latents of the altered scenes, left as they are.
+
+    Args:
+        reader: the model.
+        residual: carry over the fact's change, which is its residual where nothing is predicted.
+    """
+
+    def __init__(self, reader: Reader, *, residual: bool = False) -> None:
+        super().__init__(reader)
+        self._residual = residual
 
     def predict(self, facts: Facts) -> Floats:
         """Returns the latents of the altered scenes."""
-        return self.encode(facts.twins)
+        twins = self.encode(facts.twins)
+        if not self._residual:
+            return twins
+        return twins + self.encode(facts.outcomes) - self.encode(facts.scenes)
 
     def effects(self, facts: Facts) -> Floats:
         """Returns zeros."""

@@ -387,7 +387,7 @@ def build_model(
     try:
         model = Entry(name).load()
     except ModuleNotFoundError as error:
-        if error.name != module_name.partition(".")[0]:
+        if error.name not in (module_name.partition(".")[0], module_name):
             raise
         raise InvalidValueError(
             f"there is no module {module_name!r}", fix="Call this in its folder"
@@ -410,5 +410,10 @@ def build_model(
             raise InvalidValueError(
                 f"{name} is no Torch module, and has no weights", fix="Leave weights out"
             )
-        model.load_state_dict(read_safetensors(weights))
+        try:
+            model.load_state_dict(read_safetensors(weights))
+        except RuntimeError as error:
+            raise InvalidValueError(
+                explain(f"{weights} holds the weights of another model than {name}: {error}")
+            ) from error
     return model

@@ -6,12 +6,13 @@ import torch
 from torch import nn
 
 import interverse as iv
+from interverse.core.files.tensor_files import write_safetensors
 from interverse.errors import InvalidValueError
 from interverse.models import WorldModel, WorldModelConfig
 from interverse.models.source import to_float
 from interverse.scoring import grid, states
 from interverse.scoring.grid import GridBench, GridSizes
-from interverse.scoring.outside import Abducting
+from interverse.scoring.outside import Abducting, build_model
 from interverse.scoring.states import StateSizes
 
 TINY = GridSizes(
@@ -379,3 +380,14 @@ def test_a_residual_is_carried_over_and_knowing_nothing_is_not_enough():
     assert carried["value"] == pytest.approx(plain["with_residual"]["value"], abs=1e-6)
     still = iv.score_world_model(Identity(), CHEMISTRY).to_dict()["counterfactual"]
     assert still["with_residual"]["value"] < still["mode"]
+    assert still["with_residual"]["value"] == still["with_residual"]["nothing_predicted"]
+
+
+def test_a_name_or_weights_that_do_not_fit_are_told(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InvalidValueError, match=r"no module 'mine.py'"):
+        build_model("mine.py:Own", BLOCKS, options={})
+    write_safetensors(tmp_path / "other.safetensors", nn.Linear(3, 2).state_dict())
+    with pytest.raises(InvalidValueError, match="weights of another model than"):
+        build_model(f"{__name__}:Own", BLOCKS, options={}, weights=tmp_path / "other.safetensors")
