@@ -44,6 +44,7 @@ from interverse.core.rng import generator, region_seed
 from interverse.core.run import CHECKPOINTS, Display, Run, duration
 from interverse.core.type_checks import check_types
 from interverse.rollouts.exported import ExportedPolicy
+from interverse.rollouts.policy import one_thread
 from interverse.rollouts.policy_world import space_note
 from interverse.scm.variable import SPACE_NAMES, SpaceName
 from interverse.sim.warp_device import find_device
@@ -290,7 +291,8 @@ def train_on_device(
         check_initial(_initial_policy(config.initial), config.world_options())  # likewise
     if note := space_note(config.space):
         Console(stderr=True).print(note, soft_wrap=True)
-    with Display(show=progress) as display:
+    # Networks this small lose by threads, fifteenfold on busy cores, and sums would depend on them.
+    with one_thread(), Display(show=progress) as display:
         if shown is None and (config.shown or config.settings.imitation):
             playing = display.add(f"{config.task}: episodes of the scripted baseline", 1)
             shown = demonstrations_of(config)

@@ -149,7 +149,9 @@ def run(
 
 
 def test_a_run_learns_goes_on_and_exports(tmp_path: Path) -> None:
-    policy = run(tmp_path / "run", 64)
+    threads: list[int] = []
+    policy = run(tmp_path / "run", 64, lambda _: threads.append(torch.get_num_threads()))
+    assert set(threads) == {1}, "small products on many threads wait for each other"
     assert trained_steps(tmp_path / "run") == 64
     run(tmp_path / "run", 128)
     curve = read_json(tmp_path / "run" / "curve.json")
