@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from interverse.envs import make_vec
 from interverse.protocols.protocol import Protocol, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.rollouts.policy import as_policy
-from interverse.viewer.server import Viewer
-from interverse.viewer.session import Session
+
+if TYPE_CHECKING:
+    from interverse.viewer.server import Viewer
+    from interverse.viewer.session import Session
 
 _TASK = "trifinger/pushing-v1"
 _TIMED = ("P0", "P6", "P11")  # nothing drawn, two places, everything
@@ -118,6 +121,9 @@ def viewer() -> list[Row]:
 
 
 def _frame_row(id: str, frame_of: Callable[[Session], Callable[[], None]]) -> Row:
+    from interverse.viewer.server import Viewer  # needs the extra `view`, which other rows do not
+    from interverse.viewer.session import Session
+
     session, bare = Session(id), Session(id)
     shown = Viewer(session, port=None)
     try:

@@ -79,8 +79,12 @@ def test_they_find_asked_values_that_do_not_hold(monkeypatch):
 
 def lose_refusals(monkeypatch):
     """Has counterfactuals forget what the fact was refused."""
-    whole = COUNTERFACTUAL._without
-    monkeypatch.setattr(COUNTERFACTUAL, "_without", lambda *a: replace(whole(*a), refusals=()))
+    play = COUNTERFACTUAL._play
+
+    def forgetful(env, fact, *rest):
+        return play(env, replace(fact, refusals=()), *rest)
+
+    monkeypatch.setattr(COUNTERFACTUAL, "_play", forgetful)
 
 
 def test_they_find_lost_refusals(monkeypatch):
