@@ -132,19 +132,23 @@ def test_it_is_described(edited):
 
 
 PROTOCOLS = """
+import interverse as iv
 from tools import golden
 
 task = "trifinger/pushing-v1"
+assert "air/density" in iv.make(task).unwrapped.variables
 stored, found = golden.load()[task], golden.episodes_of(task)
-print({name: stored[name] == found[name] for name in ("P10", "P11")})
+names = ("P10", "P11")
+starts = ({n: {"start": rows[n]["start"]} for n in names} for rows in (stored, found))
+print(golden.differences(*starts))  # later, the armature that it has by default is felt
 """
 
 
 def test_protocols_of_everything_do_not_draw_it(edited):
-    """It has spaces, and P10 and P11 are the stored ones: its row says that they leave it out."""
+    """It has spaces, and P10 and P11 start as stored: its row says that they leave it out."""
     root = Path(__file__).parents[3]
     for name in ("tools", "tests"):
         if not (edited / name).exists():
             (edited / name).symlink_to(root / name)
     printed = run(edited, "-c", PROTOCOLS)
-    assert printed.stdout.strip() == "{'P10': True, 'P11': True}", printed.stderr[-2000:]
+    assert printed.stdout.strip() == "[]", printed.stderr[-2000:]
