@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from interverse.core.errors import missing_extra
 from interverse.fit.materials import Materials
 from interverse.fit.work import other_code
 from interverse.models.ranking import HORIZONS
@@ -47,9 +48,6 @@ def write_fit_page(
     out: Path, seeds: Sequence[Mapping[str, Any]], materials: Materials, model: WorldModel
 ) -> None:
     """Writes index.html, summary.md and their figures for a model of pictures."""
-    from interverse.reports.plots import style
-
-    style.save(style.styled(_predictions)(materials, model), out / "predictions.png")
     first = seeds[0]
     title = f"World model of {first['world']}: {first['model']}, {first['loss']}"
     pictures: Section = ("Predictions", [_PICTURES], [[""]])
@@ -66,7 +64,22 @@ def write_fit_page(
         for stage, training in first["training"].items()
     ]
     about = ("What was fitted", _remarks(seeds), [head, *rows])
-    write_scores_page(out, title, seeds, about=about, more=((pictures, "predictions.png"),))
+    more: tuple[tuple[Section, str], ...] = ()
+    if not _no_figures():
+        from interverse.reports.plots import style
+
+        style.save(style.styled(_predictions)(materials, model), out / "predictions.png")
+        more = ((pictures, "predictions.png"),)
+    write_scores_page(out, title, seeds, about=about, more=more)
+
+
+def _no_figures() -> list[str]:
+    """Returns why there are no figures, or nothing where they can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return [f"No figures: {missing_extra('matplotlib', 'report')}"]
+    return []
 
 
 def write_scores_page(
@@ -86,18 +99,21 @@ def write_scores_page(
         about: the first section, if there is more to say than who made it.
         more: sections for the end of the page, with the name of the figure of each.
     """
-    from interverse.reports.plots import style
-
     epochs = [["epochs"], [str(len(seeds[0].get("history", [])))]]
-    first: Section = about or ("What was fitted", _remarks(seeds), epochs)
+    name, told, grid = about or ("What was fitted", _remarks(seeds), epochs)
+    first: Section = (name, [*told, *_no_figures()], grid)
     sections: list[tuple[Section, str]] = [
         (first, "curves.svg"),
         (("Scores", list(_SCORES), _scores_grid(seeds)), "scores.svg"),
         *more,
     ]
-    style.save(style.styled(_curves)(seeds), out / "curves.svg")
-    style.save(style.styled(_by_horizon)(seeds), out / "scores.svg")
-    placed = {section[0]: name for section, name in sections}
+    placed: dict[str, str] = {}
+    if not _no_figures():
+        from interverse.reports.plots import style
+
+        style.save(style.styled(_curves)(seeds), out / "curves.svg")
+        style.save(style.styled(_by_horizon)(seeds), out / "scores.svg")
+        placed = {section[0]: name for section, name in sections}
     write_summary(out, title, [section for section, _ in sections], placed=placed)
 
 

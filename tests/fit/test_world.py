@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 import pytest
@@ -59,6 +60,11 @@ def test_an_id_becomes_a_page_with_every_score_beside_its_yardsticks(
     assert again["seeds"][0]["scores"] == json.loads(json.dumps(record["scores"]))
     assert again["seeds"][0]["runs"] == record["runs"]
     assert {kind: again[kind] for kind in KINDS} == again["seeds"][0]["scores"]["model"]
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as without the extra `report`
+    assert fit_world(settings)["complete"]
+    page = (settings.folder / "index.html").read_text()
+    assert "No figures: matplotlib is not installed" in page
+    assert "curves.svg" not in page
 
 
 def test_stages_of_nll_are_chosen_and_said(tmp_path, monkeypatch):
