@@ -72,8 +72,8 @@ class Fit:
     cuda_graphs: bool = True
     """On a GPU, records an update once and replays it; turn it off to find a failing kernel."""
     at_once: Literal["auto", "always", "never"] = "auto"
-    """Whether seeds train together as stacked weights; auto: on a GPU, but not with a decoder in
-    bf16, where one seed fills it."""
+    """Whether seeds train together as stacked weights; auto: on a GPU, but not with a decoder or a
+    medium encoder in bf16, where one seed fills it."""
     out: Path | None = None
     """Folder for progress and results; without it nothing is written and nothing resumed."""
     checkpoint_every: Count = 1

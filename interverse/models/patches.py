@@ -54,6 +54,28 @@ def patch_maps(seen: Patches, maps: nn.Sequential) -> Tensor:
         seen: the frames.
         maps: convolution, batch norm, leaky ReLU, cell convolution, sigmoid.
     """
+    if suits(seen.windows, maps, "medium"):
+        values = window_values(seen, maps)
+    else:
+        values = _plain_values(seen, maps)
+    chosen = seen.shown.flatten()[:, None].expand(-1, values.shape[1])
+    return values.gather(0, chosen).unflatten(0, seen.shown.shape).transpose(1, 2)
+
+
+def window_values(
+    seen: Patches, maps: nn.Sequential, *, dtype: torch.dtype = torch.bfloat16
+) -> Tensor:
+    """Returns (n, objects) by the products of `cell_maps`: a third of the passes over memory."""
+    first, last = cast("nn.Conv2d", maps[0]), cast("CellConv2d", maps[3])
+    inputs = (last.edge + first.kernel_size[0] - 1) ** 2 * first.in_channels
+    with full_precision(seen.windows):
+        windows = seen.windows.to(dtype, copy=True)
+        windows[:, inputs : inputs + 2] = 1.0  # the shift's two rows, see `_normed_kernel`
+        return _cell_values(windows, maps, seen.counts)
+
+
+def _plain_values(seen: Patches, maps: nn.Sequential) -> Tensor:
+    """Returns (n, objects) of windows."""
     first, norm, activation, last, squash = maps
     assert isinstance(first, nn.Conv2d)
     assert isinstance(last, CellConv2d)
@@ -64,9 +86,7 @@ def patch_maps(seen: Patches, maps: nn.Sequential) -> Tensor:
         wide = places.to(first.weight.dtype).unflatten(1, (last.edge**2, -1))
         hidden = activation(_normed(wide, seen.counts, first, cast("nn.BatchNorm2d", norm)))
         weight = last.weight.permute(0, 2, 3, 1).flatten(1)
-        values = squash(functional.linear(hidden.flatten(1), weight, last.bias))
-        chosen = seen.shown.flatten()[:, None].expand(-1, values.shape[1])
-        return values.gather(0, chosen).unflatten(0, seen.shown.shape).transpose(1, 2)
+        return squash(functional.linear(hidden.flatten(1), weight, last.bias))
 
 
 def _normed(wide: Tensor, counts: Tensor, first: nn.Conv2d, norm: nn.BatchNorm2d) -> Tensor:
@@ -160,7 +180,8 @@ class PatchTable:
                 for part in example.split(_CHUNK)
             ]
         )
-        return index.to(torch.int32), functional.pad(windows, (0, -windows.shape[1] % _ALIGNED))
+        wide = _with_ones(windows.shape[1])
+        return index.to(torch.int32), functional.pad(windows, (0, wide - windows.shape[1]))
 
     def _cut(self, numbers: Tensor) -> Tensor:
         """Returns the windows (B, cells, inputs) uint8 of frames, values as `written_out` wants."""
@@ -208,20 +229,30 @@ def cell_maps(
         maps: convolution, batch norm, leaky ReLU, cell convolution, sigmoid.
         dtype: of the products' inputs; sums are float32.
     """
+    first, last = cast("nn.Conv2d", maps[0]), cast("CellConv2d", maps[3])
+    with full_precision(images):
+        patches, grid = _patches(images, first, last.edge, dtype)
+        return _cell_values(patches, maps).reshape(*grid, -1).movedim(3, 1)
+
+
+def _cell_values(cells: Tensor, maps: nn.Sequential, counts: Tensor | None = None) -> Tensor:
+    """Returns (cells, objects): the layers as two products, of cells seen `counts` times each."""
     first, norm, activation, last, squash = maps
     assert isinstance(first, nn.Conv2d)
     assert isinstance(norm, nn.BatchNorm2d)
     assert isinstance(last, CellConv2d)
     slope = cast("nn.LeakyReLU", activation).negative_slope
-    with torch.autocast(images.device.type, enabled=False):
-        patches, grid = _patches(images, first, last.edge, dtype)
-        hidden: Tensor = _LeakyProduct.apply(  # type: ignore[no-untyped-call]
-            patches, _normed_kernel(patches, first, norm, last.edge), slope
-        )
-        kernel = last.weight.permute(0, 2, 3, 1).flatten(1)
-        rows = functional.pad(kernel, (0, 0, 0, -len(kernel) % _ALIGNED)).to(dtype)
-        out = functional.linear(hidden, rows)[:, : len(kernel)].float() + last.bias
-        return squash(out.reshape(*grid, -1).movedim(3, 1))
+    hidden: Tensor = _LeakyProduct.apply(  # type: ignore[no-untyped-call]
+        cells, _normed_kernel(cells, first, norm, last.edge, counts), slope
+    )
+    kernel = last.weight.permute(0, 2, 3, 1).flatten(1)
+    rows = functional.pad(kernel, (0, 0, 0, -len(kernel) % _ALIGNED)).to(cells.dtype)
+    return squash(functional.linear(hidden, rows)[:, : len(kernel)].to(last.bias.dtype) + last.bias)
+
+
+def _with_ones(inputs: int) -> int:
+    """Returns the width of a cell's row: its inputs, two ones, and what fills it up."""
+    return inputs + 2 + -(inputs + 2) % _ALIGNED
 
 
 def _patches(
@@ -231,19 +262,21 @@ def _patches(
     border, span = int(first.padding[0]), edge + first.kernel_size[0] - 1
     windows = _windows(images.movedim(1, 3).to(dtype), border, span, edge)
     grid, inputs = windows.shape[:3], span * span * images.shape[1]
-    patches = images.new_zeros((*grid, inputs + 2 + -(inputs + 2) % _ALIGNED), dtype=dtype)
+    patches = images.new_zeros((*grid, _with_ones(inputs)), dtype=dtype)
     patches[..., :inputs].unflatten(-1, windows.shape[3:]).copy_(windows)
     patches[..., inputs : inputs + 2] = 1.0  # the shift's two rows, see `_normed_kernel`
     return patches.flatten(0, 2), (grid[0], grid[1], grid[2])
 
 
-def _normed_kernel(patches: Tensor, first: nn.Conv2d, norm: nn.BatchNorm2d, edge: int) -> Tensor:
+def _normed_kernel(
+    patches: Tensor, first: nn.Conv2d, norm: nn.BatchNorm2d, edge: int, counts: Tensor | None
+) -> Tensor:
     """Returns (inputs + 2 + padding, edge^2 * channels): kernel and norm as one matrix."""
     kernel, bias = written_out(first.weight, edge), first.bias
     assert bias is not None
     if norm.training:
-        mean, variance = _moments(patches, kernel, edge)
-        count = len(patches) * edge**2
+        mean, variance = _moments(patches, kernel, edge, counts)
+        count = (len(patches) if counts is None else counts.sum()) * edge**2
         track(norm, mean + bias, variance * (count / (count - 1)))
         scale = norm.weight * torch.rsqrt(variance + norm.eps)
         shift = norm.bias - scale * mean  # the norm takes the convolution's bias out again
@@ -257,12 +290,18 @@ def _normed_kernel(patches: Tensor, first: nn.Conv2d, norm: nn.BatchNorm2d, edge
     return functional.pad(rows, (0, 0, 0, patches.shape[1] - len(rows)))
 
 
-def _moments(patches: Tensor, kernel: Tensor, edge: int) -> tuple[Tensor, Tensor]:
+def _moments(
+    patches: Tensor, kernel: Tensor, edge: int, counts: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """Returns mean and variance of every channel's responses, before the bias."""
     inputs = len(kernel)
     with torch.no_grad():
-        parts = patches.unflatten(0, (edge, -1))  # short sums lose less
-        sums = _product(parts.transpose(1, 2), parts).mean(0) / parts.shape[1]
+        if counts is None:
+            parts = patches.unflatten(0, (edge, -1))  # short sums lose less
+            sums = _product(parts.transpose(1, 2), parts).mean(0) / parts.shape[1]
+        else:
+            values = patches.to(counts.dtype)
+            sums = values.T @ (values * (counts / counts.sum())[:, None])
         center = sums[inputs, :inputs]
         covariance = sums[:inputs, :inputs] - center[:, None] * center
     means = (center @ kernel).unflatten(0, (edge**2, -1))
@@ -314,7 +353,7 @@ class _LeakyProduct(torch.autograd.Function):
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
     """Returns the matrix product of low-precision operands in float32."""
-    if a.dtype == torch.float32:
+    if a.dtype in (torch.float32, torch.float64):
         return a @ b
     return (
         torch.bmm(a, b, out_dtype=torch.float32)

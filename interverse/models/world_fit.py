@@ -142,8 +142,9 @@ def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
             allowed=", ".join(name for name, row in MODELS.items() if row.stacks),
             fix="Pass at_once='auto'",
         )
-    # A decoder in bf16 fills a GPU alone; without one, seeds at once cost little more than one.
-    fills = config.loss == "nll" and how.precision == "bf16"
+    # In bf16 a decoder fills a GPU alone, as a medium encoder does; smaller seeds cost little more
+    # at once than one.
+    fills = how.precision == "bf16" and (config.loss == "nll" or config.encoder == "medium")
     pays = torch.device(how.device).type == "cuda" and able and not fills
     together = how.at_once == "always" or (how.at_once == "auto" and pays)
     return [how.seeds] if together else [(seed,) for seed in how.seeds]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import nn
 
 from interverse.core.errors import InvalidValueError
-from interverse.models import stages
+from interverse.models import patches, stages
 from interverse.models.encoders import Encoder
 from interverse.models.fit import Fit
 from interverse.models.patches import PatchTable, cell_maps, frames_of, patch_maps, suits, viewer
@@ -35,9 +36,12 @@ def layers() -> nn.Sequential:
     return maps
 
 
+@pytest.mark.parametrize("products", [False, True])
 @pytest.mark.parametrize("room", [0, 700])
 @pytest.mark.parametrize("training", [True, False])
-def test_maps_gradients_and_statistics_are_those_of_whole_frames(training, room, source):
+def test_maps_gradients_and_statistics_are_those_of_whole_frames(
+    training, room, products, source, monkeypatch
+):
     plain = layers().train(training)
     fast = copy.deepcopy(plain)
     table = PatchTable(source, plain, 8)
@@ -47,6 +51,10 @@ def test_maps_gradients_and_statistics_are_those_of_whole_frames(training, room,
     assert room in (0, len(seen.windows))
     exact = seen._replace(windows=seen.windows.double(), counts=seen.counts.double())
     expected = plain(source.frames(numbers).double()).flatten(2)
+    if products:  # as a GPU in bf16 takes them
+        monkeypatch.setattr(patches, "suits", lambda *_: True)
+        in_double = functools.partial(patches.window_values, dtype=torch.float64)
+        monkeypatch.setattr(patches, "window_values", in_double)
     found = patch_maps(exact, fast)
     torch.testing.assert_close(found, expected)
     weight = torch.randn_like(expected)
