@@ -7,7 +7,9 @@ import importlib.util
 import os
 import secrets
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 # Before NumPy and Torch are imported: the suite runs one worker a core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -18,6 +20,8 @@ os.environ |= {"RAY_gcs_server_port_wait_time_s": "300"}
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import interverse as iv
 
 # No deadline: physics on a busy machine is slow without being wrong.
 settings.register_profile(
@@ -56,6 +60,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def repository() -> Path:
     """Returns the root of the checkout."""
     return Path(__file__).parents[1]
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., Any]]:
+    """Yields `iv.make` with a wrapper and a first reset; what it made is closed after the test."""
+    made = []
+
+    def build(id: str, wrap: Callable[[Any], Any] = lambda env: env, **options: Any) -> Any:
+        made.append(wrap(iv.make(id, **options)))
+        made[-1].reset(seed=0)
+        return made[-1]
+
+    yield build
+    for env in made:
+        env.close()
+
+
+@pytest.fixture(scope="module")
+def envs() -> Iterator[Callable[..., Any]]:
+    """Yields what makes a TriFinger world once for a whole module, and resets it at every call."""
+    made: dict[Any, Any] = {}
+
+    def get(task: str, **options: Any) -> Any:
+        key = (task, *sorted((name, str(value)) for name, value in options.items()))
+        if key not in made:
+            made[key] = iv.make(f"trifinger/{task}-v1", **options)
+        made[key].reset(seed=0)
+        return made[key]
+
+    yield get
+    for env in made.values():
+        env.close()
 
 
 def _has_cuda() -> bool:

@@ -71,22 +71,6 @@ ALONE = {
 SPACES = {"space_a": "A", "space_b": "B", "space_a_b": "A_B"}
 
 
-@pytest.fixture(scope="module")
-def envs():
-    made = {}
-
-    def get(task, **options):
-        key = (task, *sorted(options.items()))
-        if key not in made:
-            made[key] = iv.make(f"trifinger/{task}-v1", **options)
-        made[key].reset(seed=0)
-        return made[key]
-
-    yield get
-    for env in made.values():
-        env.close()
-
-
 def samples(key):
     rows = ORACLE[key]["samples"]
     return pytest.mark.parametrize("sample", rows, ids=[str(i) for i in range(len(rows))])

@@ -40,21 +40,6 @@ CHOSEN = {
 }
 
 
-@pytest.fixture(scope="module")
-def envs():
-    made = {}
-
-    def get(task, **options):
-        key = (task, *sorted(options.items()))
-        if key not in made:
-            made[key] = iv.make(f"trifinger/{task}-v1", **options)
-        return made[key]
-
-    yield get
-    for env in made.values():
-        env.close()
-
-
 @pytest.mark.parametrize("task", [t for t in STARTS if t != "general"])
 def test_the_first_observation_is_the_originals(envs, task):
     start = STARTS[task]
@@ -73,7 +58,6 @@ def test_the_first_observation_is_the_originals(envs, task):
 @pytest.mark.parametrize("task", [t for t in STARTS if t != "general"])
 def test_blocks_and_goals_start_where_the_originals_do(envs, task):
     env = envs(task)
-    env.reset(seed=0)
     values, start = env.unwrapped.values, STARTS[task]
     tools = start.get("tool_positions", [])
     tools = tools[1:] if task == "pick_and_place" else tools  # its first is the wall
@@ -91,7 +75,6 @@ def test_an_episode_lasts_one_step_longer_than_its_time(envs, task):
 def test_pushing_is_cut_off_at_the_originals_step(envs):
     record = ORACLE["episode_termination"]
     env = envs("pushing", drag="joint_damping")
-    env.reset(seed=0)
     count, done = 0, False
     while not done:
         *_, terminated, done, _ = env.step(np.zeros(9, dtype=np.float32))
@@ -134,7 +117,6 @@ def chosen(sample):
 )
 def test_interventions_are_accepted_or_refused_as_in_the_original(envs, sample):
     env = envs(sample["task"], space=SPACES[sample["space"]])
-    env.reset(seed=0)
     wanted = sample["success"] if chosen(sample) is None else not sample["success"]
     try:
         env.unwrapped.do(translate(sample["intervention"]), check=sample["check_bounds"])
@@ -151,7 +133,6 @@ SAMPLERS = ORACLE["goal_sampler_stats"]["stats"]
 def test_new_goals_are_spread_as_the_originals(envs, key):
     task, space = key.split("/")
     env = envs(task)
-    env.reset(seed=0)
     world = env.unwrapped.world
     count = 3000
     noise = Noise(

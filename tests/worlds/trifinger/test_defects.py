@@ -15,22 +15,6 @@ from interverse.core.rng import Noise
 ZERO = np.zeros(9, dtype=np.float32)
 
 
-@pytest.fixture(scope="module")
-def envs():
-    made = {}
-
-    def get(task, **options):
-        key = (task, *sorted((k, str(v)) for k, v in options.items()))
-        if key not in made:
-            made[key] = iv.make(f"trifinger/{task}-v1", **options)
-        made[key].reset(seed=0)
-        return made[key]
-
-    yield get
-    for env in made.values():
-        env.close()
-
-
 def address(count, seed=0):
     zeros = np.zeros(count, dtype=np.int64)
     return Noise(zeros + seed, zeros + np.arange(count), zeros)

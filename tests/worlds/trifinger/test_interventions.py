@@ -12,23 +12,8 @@ import interverse as iv
 STILL = np.zeros(9, dtype=np.float32)
 
 
-@pytest.fixture
-def make():
-    """Makes environments that are closed afterwards."""
-    made = []
-
-    def build(task, **options):
-        made.append(iv.make(f"trifinger/{task}-v1", **options))
-        made[-1].reset(seed=0)
-        return made[-1]
-
-    yield build
-    for env in made:
-        env.close()
-
-
-def test_a_stacked_block_keeps_its_lower_face_when_it_is_resized(make):
-    env = make("stacking2")
+def test_a_stacked_block_keeps_its_lower_face_when_it_is_resized(envs):
+    env = envs("stacking2")
     env.do({"block_1/cartesian_position": (0.0, 0.0, 0.0975)}, check=False)
     env.do({"block_1/size": (0.065, 0.065, 0.085)}, check=False)
     assert env.values["block_1/cartesian_position"][2] == pytest.approx(0.065 + 0.0425)
@@ -40,8 +25,8 @@ ROLLED = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))  # by 90 degrees: its y edge
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_a_rolled_block_keeps_its_lower_face_when_it_is_resized(make, together):
-    env = make("stacking2")
+def test_a_rolled_block_keeps_its_lower_face_when_it_is_resized(envs, together):
+    env = envs("stacking2")
     env.do({"block_1/cartesian_position": (0.0, 0.0, 0.0975)}, check=False)
     turn, size = {"block_1/orientation": ROLLED}, {"block_1/size": (0.065, 0.1, 0.08)}
     for values in [{**turn, **size}] if together else [turn, size]:
@@ -49,16 +34,16 @@ def test_a_rolled_block_keeps_its_lower_face_when_it_is_resized(make, together):
     assert env.values["block_1/cartesian_position"][2] - 0.1 / 2 == pytest.approx(0.065)
 
 
-def test_a_rolled_block_on_the_floor_stays_on_it_when_it_is_resized(make):
-    env = make("pushing")
+def test_a_rolled_block_on_the_floor_stays_on_it_when_it_is_resized(envs):
+    env = envs("pushing")
     env.do({"block_0/orientation": ROLLED}, check=False)
     env.do({"block_0/size": (0.065, 0.09, 0.06)}, check=False)
     assert env.values["block_0/cartesian_position"][2] == pytest.approx(0.045)
     assert env.values["goal_0/cartesian_position"][2] == pytest.approx(0.03)
 
 
-def test_fingers_may_hang_over_the_wall_as_in_the_original(make):
-    env = make("pushing")
+def test_fingers_may_hang_over_the_wall_as_in_the_original(envs):
+    env = envs("pushing")
     env.do({"joint_positions": (0.0, 1.5, -0.5) * 3}, check=False)
     for _ in range(5):
         assert np.isfinite(env.step(STILL)[0]).all()
@@ -66,8 +51,8 @@ def test_fingers_may_hang_over_the_wall_as_in_the_original(make):
         env.do({"joint_positions": (0.0, 1.2, -0.5) * 3}, check=False)
 
 
-def test_a_goal_that_is_set_with_its_tower_keeps_what_it_was_given(make):
-    env = make("towers")
+def test_a_goal_that_is_set_with_its_tower_keeps_what_it_was_given(envs):
+    env = envs("towers")
     turn = (0.0, 0.0, 0.6, 0.8)
     env.do({"tower/center": (0.03, 0.02), "goal_1/orientation": turn}, check=False)
     assert env.values["goal_1/orientation"] == pytest.approx(turn)
@@ -75,23 +60,23 @@ def test_a_goal_that_is_set_with_its_tower_keeps_what_it_was_given(make):
     assert env.values["goal_1/cartesian_position"][:2] == pytest.approx((0.03, 0.02))
 
 
-def test_the_base_of_a_finger_has_a_colour(make):
-    env = make("pushing")
+def test_the_base_of_a_finger_has_a_colour(envs):
+    env = envs("pushing")
     env.do({"finger_1/base/color": (0.1, 0.2, 0.3)})
     shapes = {shape.name: shape for shape in env.unwrapped.world.shapes(0)}
     assert shapes["geom/finger_1_base"].rgba[:3] == pytest.approx((0.1, 0.2, 0.3))
 
 
-def test_link_colours_act_in_the_realistic_look_too(make):
-    env = make("pushing", look="realistic")
+def test_link_colours_act_in_the_realistic_look_too(envs):
+    env = envs("pushing", look="realistic")
     env.do({"finger_0/upper/color": (0.4, 0.1, 0.1)})
     shapes = {shape.name: shape for shape in env.unwrapped.world.shapes(0)}
     assert shapes["geom/finger_0_upper_cover"].rgba[:3] == pytest.approx((0.4, 0.1, 0.1))
     assert shapes["geom/finger_0_lower_cover"].rgba[:3] == pytest.approx((0.54, 0.54, 0.54))
 
 
-def test_pending_commands_are_state_that_the_graph_declares(make):
-    env = make("pushing", defaults={"robot/action_delay": 2})
+def test_pending_commands_are_state_that_the_graph_declares(envs):
+    env = envs("pushing", defaults={"robot/action_delay": 2})
     parents = env.graph.parents("joint_velocities'")
     assert {"robot/commands", "robot/action_delay"} <= parents
     assert "robot/commands" in env.graph.effects_now("joint_positions")
@@ -104,8 +89,8 @@ def test_pending_commands_are_state_that_the_graph_declares(make):
     assert np.abs(moved[0] - moved[1]).max() > 0.1
 
 
-def test_the_wait_for_a_command_is_state_that_the_graph_declares(make):
-    env = make("pushing", defaults={"robot/control_period": 3})
+def test_the_wait_for_a_command_is_state_that_the_graph_declares(envs):
+    env = envs("pushing", defaults={"robot/control_period": 3})
     wait = "robot/command_wait"
     assert env.graph.parents(f"{wait}'") == {wait, "robot/control_period"}
     assert wait in env.graph.parents("robot/commands'")
@@ -122,9 +107,9 @@ def test_the_wait_for_a_command_is_state_that_the_graph_declares(make):
     assert np.abs(env.values["robot/commands"][0] - held).max() > 0.1
 
 
-def test_goal_pictures_show_housings_and_no_obstacle(make):
+def test_goal_pictures_show_housings_and_no_obstacle(envs):
     """As the original's: no obstacle, and motors cover a corner of two cameras."""
-    env = make("pick_and_place", observation_mode="pixel", image_size=32)
+    env = envs("pick_and_place", observation_mode="pixel", image_size=32)
     first, *_ = env.reset(seed=0)
     outcome = env.do({"obstacle/color": (0.9, 0.9, 0.1)})
     assert np.array_equal(outcome.observation[3:], first[3:])
@@ -135,9 +120,9 @@ def test_goal_pictures_show_housings_and_no_obstacle(make):
         assert corner[own] > 2 * np.delete(corner, own).max()
 
 
-def test_a_block_is_moved_without_touching_the_others(make):
+def test_a_block_is_moved_without_touching_the_others(envs):
     """The simulator's own numbers of other blocks stay, to the last bit."""
-    env = make("stacking2")
+    env = envs("stacking2")
     for _ in range(3):
         env.step(np.ones(9, dtype=np.float32))
     engine = env.unwrapped.world._physics.engine

@@ -13,22 +13,6 @@ STILL = ["type", "size", "cartesian_position", "orientation"]
 MOVING = [*STILL, "linear_velocity", "angular_velocity"]
 
 
-@pytest.fixture(scope="module")
-def envs():
-    made = {}
-
-    def get(task, **options):
-        key = (task, *sorted((k, str(v)) for k, v in options.items()))
-        if key not in made:
-            made[key] = iv.make(f"trifinger/{task}-v1", **options)
-        made[key].reset(seed=0)
-        return made[key]
-
-    yield get
-    for env in made.values():
-        env.close()
-
-
 def keys(*groups):
     return ROBOT + [f"{name}/{key}" for name, parts in groups for key in parts]
 
@@ -236,7 +220,6 @@ KEYS = ("goal_0/cartesian_position", "joint_torques", "block_0/mass", "joint_pos
 
 def test_the_keys_asked_for_are_observed_in_their_order(envs):
     env = envs("pushing", observation_keys=KEYS, normalize_observations=False)
-    env.reset(seed=0)
     seen, *_ = env.step(np.ones(9, dtype=np.float32))
     values, layout = env.unwrapped.values, env.unwrapped.layout
     assert list(layout) == list(KEYS)
@@ -264,7 +247,6 @@ def test_bounds_normalise_and_denormalise(envs):
 
 def test_the_last_command_can_be_observed(envs):
     env = envs("pushing", observation_keys=["action_joint_positions"], normalize_actions=False)
-    env.reset(seed=0)
     action = np.full(9, 0.25, dtype=np.float32)
     np.testing.assert_allclose(env.step(action)[0], env.unwrapped.driver.world.observe()[0])
     low, high = env.unwrapped.observation_bounds["action_joint_positions"]

@@ -19,22 +19,6 @@ from interverse.worlds.trifinger.tasks.task import Task
 ZERO = np.zeros(9, dtype=np.float32)
 
 
-@pytest.fixture(scope="module")
-def envs():
-    made = {}
-
-    def get(task, **options):
-        key = (task, *sorted((k, str(v)) for k, v in options.items()))
-        if key not in made:
-            made[key] = iv.make(f"trifinger/{task}-v1", **options)
-        made[key].reset(seed=0)
-        return made[key]
-
-    yield get
-    for env in made.values():
-        env.close()
-
-
 def positions(env, kind, count):
     return np.array([env.unwrapped.values[f"{kind}_{i}/cartesian_position"] for i in range(count)])
 

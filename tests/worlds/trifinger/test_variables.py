@@ -74,22 +74,6 @@ OWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def envs():
-    made = {}
-
-    def get(task, **options):
-        key = (task, *sorted((k, str(v)) for k, v in options.items()))
-        if key not in made:
-            made[key] = iv.make(f"trifinger/{task}-v1", **options)
-        made[key].reset(seed=0)
-        return made[key]
-
-    yield get
-    for env in made.values():
-        env.close()
-
-
 @pytest.mark.parametrize("task", OWN)
 def test_every_path_is_there_and_nothing_else(envs, task):
     blocks, goals, own = OWN[task]
