@@ -26,7 +26,7 @@ from interverse.actors.actor import apply
 from interverse.envs.wrappers import ObjectSelector, StartingState
 from interverse.protocols.protocol import select_protocols
 from interverse.worlds.trifinger import robot
-from interverse.worlds.trifinger.tasks.towers import _shape
+from interverse.worlds.trifinger.tasks.building import tower
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "trifinger_more.json").read_text())
 RAW = {"normalize_observations": False, "normalize_actions": False}
@@ -376,7 +376,7 @@ def test_random_interventions_end_as_the_originals_do(envs, sample):
 
 @samples("towers")
 def test_towers_are_cut_and_laid_out_as_the_originals(sample):
-    shape = _shape(*(np.array(sample[key]) for key in ("counts", "dims", "center")))
+    shape = tower(sample["counts"], *(np.array(sample[key]) for key in ("dims", "center")))
     assert shape.sizes[0] == pytest.approx(sample["size"], abs=1e-8)
     assert shape.goals == pytest.approx(np.array(sample["goals"]), abs=1e-8)
     starts, half = np.array(sample["starts"]), np.array(sample["size"]) / 2

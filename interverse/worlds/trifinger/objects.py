@@ -18,7 +18,7 @@ from interverse.core.arrays import Array, inverse, like, namespace, rotate, to_m
 from interverse.core.rng import Noise
 from interverse.scm import Binding, Box, CausalGraph, Integers, UnitQuaternion, Variable
 from interverse.scm.store import Rows
-from interverse.scm.variable import Bounds, Kind, Values
+from interverse.scm.variable import Kind, Values
 from interverse.worlds.trifinger.contacts import friction_bindings
 from interverse.worlds.trifinger.robot import DATUM
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle, parking_position
@@ -35,7 +35,9 @@ from interverse.worlds.trifinger.variables import (
     friction,
 )
 
-Heights = Literal["free", "pinned"] | tuple[tuple[float, float], tuple[float, float]]
+Place = Literal["free", "pinned"] | Spaces | None
+"""A and B of a cylindrical position: heights from half the object's size up to 0.15 m in A, 0.3 m
+in B ("free"), or just that ("pinned"); two of one's own; None: neither it nor a turn has any."""
 
 SIZES = (Box(0.055, 0.075, (3,)), Box(0.075, 0.095, (3,), open_low=True))
 YAWS = (UnitQuaternion(yaw_only=True), None)
@@ -52,14 +54,14 @@ _CUBES = (-0.15, -0.15, 0.0), (0.15, 0.15, 0.3)  # of their centres, m
 
 
 def block_variables(
-    scene: ArenaScene, i: int, *, heights: Heights = "free", sizes: Spaces = SIZES
+    scene: ArenaScene, i: int, *, place: Place = "free", sizes: Spaces = SIZES
 ) -> list[Variable]:
     """Returns the variables of one block.
 
     Args:
         scene: where its defaults stand.
         i: its number.
-        heights: how A and B bound its height: see `cylindrical`.
+        place: A and B of its place.
         sizes: A and B of its size.
     """
     name = f"block_{i}"
@@ -87,7 +89,7 @@ def block_variables(
         ),
         color(f"{name}/color", (1.0, 0.0, 0.0), SHADES, name),
         friction(f"{name}/friction", 1.0, friction_bindings(scene)),
-        *_pose_variables(name, "state", heights, parking_position(i)),
+        *_pose_variables(name, "state", place, parking_position(i)),
     ]
     pose, used = f"{name}/orientation", f"{name}/used"
     spin = Binding(
@@ -115,14 +117,9 @@ def block_variables(
 
 
 def goal_variables(
-    scene: ArenaScene,
-    i: int,
-    *,
-    heights: Heights = "free",
-    bounded: bool = True,
-    sizes: Spaces = SIZES,
+    scene: ArenaScene, i: int, *, place: Place = "free", sizes: Spaces = SIZES
 ) -> list[Variable]:
-    """Returns the variables of one goal; `bounded=False` leaves its pose without A and B."""
+    """Returns the variables of one goal; arguments as for `block_variables`."""
     name = f"goal_{i}"
     mesh = i < len(scene.goals) and scene.goals[i].mesh is not None
     return [
@@ -138,17 +135,15 @@ def goal_variables(
             bindings=_size_bindings(name, mesh=mesh),
         ),
         color(f"{name}/color", (0.0, 1.0, 0.0), SHADES, name),
-        *_pose_variables(name, "goal", heights, None, bounded=bounded),
+        *_pose_variables(name, "goal", place, None),
     ]
 
 
 def _pose_variables(
     name: str,
     kind: Kind,
-    heights: Heights,
+    place: Place,
     parking: tuple[float, float, float] | None,
-    *,
-    bounded: bool = True,
 ) -> list[Variable]:
     """Returns place and turn; `parking` is where a free body waits, None for a mocap body."""
     position, used = f"{name}/cartesian_position", f"{name}/used"
@@ -159,7 +154,6 @@ def _pose_variables(
         put = functools.partial(placed, parking)
         place_binding = Binding("qpos", name, (0, 1, 2), function=put, of=(position, used))
         turn_binding = Binding("qpos", name, (3, 4, 5, 6), function=to_mujoco)
-    place = cylindrical(f"{name}/size", heights) if bounded else UNBOUNDED
     return [
         declare(
             position,
@@ -175,7 +169,7 @@ def _pose_variables(
             kind,
             np.zeros(3),
             _CYLINDRICAL,
-            spaces=place,
+            spaces=cylindrical(f"{name}/size", place),
             unit="m, rad, m",
             doc="Radius, angle and height of the centre; it wins over a cartesian position.",
         ),
@@ -184,7 +178,7 @@ def _pose_variables(
             kind,
             (0.0, 0.0, 0.0, 1.0),
             _ROTATION,
-            spaces=YAWS if bounded else UNBOUNDED,
+            spaces=UNBOUNDED if place is None else YAWS,
             doc="Quaternion x, y, z, w.",
             bindings=(turn_binding,),
         ),
@@ -285,26 +279,19 @@ def _own_spin(velocity: Array, orientation: Array, used: Array) -> Array:
 # --- bounds that follow other variables ----------------------------------------------------------
 
 
-def cylindrical(size: str, heights: Heights) -> tuple[Bounds, Bounds]:
-    """Returns A and B of a cylindrical position.
-
-    Args:
-        size: the variable whose third component is the object's height h.
-        heights: "free" (from h / 2 up to 0.15 in A, 0.3 in B), "pinned" (h / 2), or two ranges.
-    """
+def cylindrical(size: str, place: Place) -> Spaces:
+    """Returns A and B of a cylindrical position of an object whose full edges are `size`."""
+    if not isinstance(place, str):
+        return place or UNBOUNDED
 
     def bounds(part: int, values: Values) -> Box:
         half = np.asarray(values[size], dtype=np.float64)[..., 2] / 2
-        if heights == "free":
-            low, high = half, np.full_like(half, (0.15, 0.3)[part])
-            low = np.nextafter(low, _LOWEST) if part else low  # only the shared bound is open
-        elif heights == "pinned":
-            low, high = half, half
-        else:
-            low, high = (np.full_like(half, z) for z in heights[part])
-        return ring(part, low, high)
+        if place == "pinned":
+            return ring(part, half, half)
+        low = np.nextafter(half, _LOWEST) if part else half  # only the shared bound is open
+        return ring(part, low, np.full_like(half, (0.15, 0.3)[part]))
 
-    return (lambda v: bounds(0, v)), (lambda v: bounds(1, v))
+    return functools.partial(bounds, 0), functools.partial(bounds, 1)
 
 
 def ring(part: int, low: Array, high: Array) -> Box:

@@ -56,7 +56,7 @@ from interverse.worlds.trifinger.store import (
     starting_rows,
 )
 from interverse.worlds.trifinger.tasks import load_task
-from interverse.worlds.trifinger.tasks.task import ActiveSpaces, Task, ValuesOf
+from interverse.worlds.trifinger.tasks.task import ReadWhenAsked, Task, active_spaces
 from interverse.worlds.trifinger.variables import arena_variables, robot_variables, success_variable
 from interverse.worlds.world import Index, Refusals, Scenario, Score, State, World
 
@@ -214,7 +214,7 @@ class TriFinger(World):
         source = ObservationSource(
             store=self._store,
             seconds=self._seconds,
-            values=ValuesOf(self, slice(None)),
+            values=ReadWhenAsked(self.variables, self.read),
             torques=self._torques,
             photographer=self._pictures,
             asarray=self._physics.asarray,
@@ -460,8 +460,8 @@ class TriFinger(World):
 
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
         """Returns a new goal per world, as values to intervene with; applies nothing."""
-        values = ValuesOf(self, worlds)
-        return self.task.sample_goal(values, ActiveSpaces(self.variables, values, space), noise)
+        values = ReadWhenAsked(self.variables, lambda name: self.read(name)[worlds])
+        return self.task.sample_goal(values, active_spaces(self.variables, values, space), noise)
 
     def absent(self, values: Mapping[str, Array], worlds: Index) -> Mapping[str, NDArray[np.bool_]]:
         """Returns the blocks and goals that the scene would not have, and in which rows."""

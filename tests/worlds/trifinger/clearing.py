@@ -37,7 +37,7 @@ class Clearing(Task):
             unit="m",
             doc="What the block is to leave.",
         )
-        return [*block_variables(scene, 0, heights="pinned"), ring]
+        return [*block_variables(scene, 0, place="pinned"), ring]
 
     def score_causes(self, scene: ArenaScene) -> tuple[str, ...]:
         """Returns the block's place and the ring."""

@@ -7,20 +7,23 @@ generator they are given and touch no simulator. Heights are measured from the d
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, from_yaw
 from interverse.core.errors import InvalidValueError, explain
+from interverse.core.rng import Noise
 from interverse.scm import Box, Variable
 from interverse.scm.store import Rows
 from interverse.worlds.trifinger.objects import block_variables, goal_variables
 from interverse.worlds.trifinger.penetration import BoxSet, Capsules, box_depth, robot_depth
-from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal
+from interverse.worlds.trifinger.scene import WALL_RADIUS, ArenaScene, Block, Goal
+from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import GENERATOR_MASSES, UNBOUNDED, declare
 
 Floats = NDArray[np.float64]
@@ -28,6 +31,8 @@ Floats = NDArray[np.float64]
 ARENA = 0.15  # half edge of the arena, m
 _GAP = 0.005
 _CORNER = 0.12
+_BELOW_FINGERS = 0.23  # what stands under raised fingers may be so high, m
+_IN_WALL = 0.17  # half edge of the square that fits into the wall, m
 _DISC = 0.15  # m
 _SPLITS = 3  # how often the pieces of a level may be halved
 
@@ -54,30 +59,27 @@ class Construction:
         goals: where the pieces belong, (K, 3), m.
         wanted: which pieces are goals, (K,) bool; the others' blocks may serve freely.
         starts: where their blocks begin, (K, 3), m.
-        yaws: the blocks' first turn about the vertical, (K,), rad.
+        yaws: the blocks' first turn about the vertical, (K,), rad; None: they stand straight.
+        turns: the goals' quaternions, (K, 4); None: upright ones.
+        colors: of all blocks there is room for; None leaves them as they are.
     """
 
     sizes: Floats
     goals: Floats
     wanted: NDArray[np.bool_]
     starts: Floats
-    yaws: Floats
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Drop:
-    """A cube to let fall: from where, and turned how (rotation vector)."""
-
-    position: Floats  # (3,), m
-    rotation: Floats  # (3,), rad
+    yaws: Floats | None = None
+    turns: Floats | None = None
+    colors: Floats | tuple[float, float, float] | None = None
 
 
 def tower(counts: tuple[int, int, int], dims: Floats, centre: Floats) -> Construction:
     """Returns a tower cut evenly into counts blocks a side, standing on the floor at `centre`.
 
-    Goals fill it upwards. The blocks start on a diagonal from a corner of the arena; past the other
-    corner the next row begins at the first, half a block higher.
+    Goals fill it upwards. The blocks start on a diagonal from a corner of the arena; a full row is
+    followed by one a block higher. The original goes up by half a block, so that blocks of two rows
+    stand in each other, and puts wide blocks into the wall; these move inwards. Where rows would
+    reach up to the fingers the blocks stand in layers that fill the arena.
 
     Args:
         counts: blocks along x, y, z.
@@ -94,7 +96,23 @@ def tower(counts: tuple[int, int, int], dims: Floats, centre: Floats) -> Constru
         for y in range(counts[1])
         for x in range(counts[0])  # as the original numbers them: along x first
     ]
-    return _shape(np.tile(size, (len(goals), 1)), np.array(goals), _diagonal(len(goals), size))
+    half, step = size[:2] / 2, size[:2] + _GAP
+    inside = np.hypot(*(_CORNER + half)) <= WALL_RADIUS
+    first = -(np.full(2, _CORNER) if inside else np.minimum(_CORNER, _IN_WALL - half))
+    fit = 1 + int(np.floor((2 * _CORNER + 1e-9) / step).min())
+    while fit > 1 and np.hypot(*(first + (fit - 1) * step + half)) > WALL_RADIUS:
+        fit -= 1
+    k = np.arange(len(goals))
+    flat = first + (k % fit)[:, None] * step
+    layer = k // fit
+    if size[2] * (layer[-1] + 1) > _BELOW_FINGERS:
+        across = np.maximum(1, np.floor((2 * _IN_WALL + _GAP) / step)).astype(int)
+        layer, k = np.divmod(k, across.prod())
+        places = np.stack([k % across[0], k // across[0]], axis=1)
+        flat = (places - (across - 1) / 2) * step
+    starts = np.concatenate([flat, ((layer + 0.5) * size[2])[:, None]], axis=1)
+    wanted = np.ones(len(goals), bool)
+    return Construction(np.tile(size, (len(goals), 1)), np.array(goals), wanted, starts)
 
 
 def level_rows(levels: int, edge: float, width: float, ends_only: bool) -> Construction:
@@ -114,8 +132,8 @@ def level_rows(levels: int, edge: float, width: float, ends_only: bool) -> Const
     goals[:, 0] = np.tile(row, levels) + np.where(odd, _GAP, -_GAP)
     goals[:, 2] = (level + 0.5) * edge
     starts = goals + np.array([0.0, 1.0, 0.0]) * np.where(odd, 0.1, -0.1)[:, None]
-    wanted = (level == 0) | (level == levels - 1) if ends_only else np.ones(len(level), bool)
-    return _shape(np.full((len(level), 3), edge), goals, starts, wanted=wanted)
+    wanted = (level == 0) | (level == levels - 1) | (not ends_only)
+    return Construction(np.full((len(level), 3), edge), goals, wanted, starts)
 
 
 def random_stack(
@@ -139,60 +157,29 @@ def random_stack(
     low, high = np.array([piece for row in pieces for piece in row]).T
     goals = np.stack([(low + high) / 2, np.full(len(low), y), (level + 0.5) * edge], axis=1)
     sizes = np.stack([high - low, np.full(len(low), edge), np.full(len(low), edge)], axis=1)
-    wanted = (level == 0) | (level == levels - 1) if ends_only else np.ones(len(level), bool)
-    starts, yaws = floor_starts(rng, sizes)
-    return Construction(sizes=sizes, goals=goals, wanted=wanted, starts=starts, yaws=yaws)
+    wanted = (level == 0) | (level == levels - 1) | (not ends_only)
+    radius = _DISC * np.sqrt(rng.uniform(size=len(low)))
+    angle, yaws = rng.uniform(-math.pi, math.pi, (2, len(low)))
+    starts = np.stack([radius * np.cos(angle), radius * np.sin(angle), sizes[:, 2] / 2], axis=1)
+    return Construction(sizes, goals, wanted, starts, yaws)
 
 
-def floor_starts(rng: np.random.Generator, sizes: Floats) -> tuple[Floats, Floats]:
-    """Returns positions on the floor, even over a disc, and yaws, for blocks of the sizes given."""
-    count = len(sizes)
-    radius = _DISC * np.sqrt(rng.uniform(size=count))
-    angle = rng.uniform(-math.pi, math.pi, count)
-    place = np.stack([radius * np.cos(angle), radius * np.sin(angle), sizes[:, 2] / 2], axis=1)
-    return place, rng.uniform(-math.pi, math.pi, count)
-
-
-def drops(count: int, rng: np.random.Generator | None = None) -> tuple[Drop, ...]:
-    """Returns the drops whose resting places are general's goals.
+def drops(count: int, rng: np.random.Generator | None = None) -> Floats:
+    """Returns the drops whose resting places are general's goals: places and rotation vectors.
 
     Args:
         count: how many cubes.
         rng: draws the poses. None takes the fixed list of the default scene, which holds eight;
             further ones repeat it.
+
+    Returns:
+        (count, 2, 3), m and rad.
     """
     if rng is None:
-        return tuple(
-            Drop(position=np.array(DROPS[i % len(DROPS)]), rotation=np.zeros(3))
-            for i in range(count)
-        )
-    return tuple(
-        Drop(
-            position=rng.uniform((-0.11, -0.11, 0.0), (0.11, 0.11, 0.22)),
-            rotation=rng.uniform(0.0, 2 * math.pi, 3),
-        )
-        for _ in range(count)
-    )
-
-
-def _shape(
-    sizes: Floats, goals: Floats, starts: Floats, *, wanted: NDArray[np.bool_] | None = None
-) -> Construction:
-    count = len(sizes)
-    every = np.ones(count, bool) if wanted is None else wanted
-    return Construction(sizes=sizes, goals=goals, wanted=every, starts=starts, yaws=np.zeros(count))
-
-
-def _diagonal(count: int, size: Floats) -> Floats:
-    """Returns start positions along the arena's diagonal, wrapping a half block higher."""
-    place = np.array([-_CORNER, -_CORNER, size[2] / 2])
-    places = []
-    for _ in range(count):
-        places.append(place.copy())
-        place[:2] += size[:2] + _GAP
-        if (place[:2] > _CORNER).any():
-            place[:] = (-_CORNER, -_CORNER, place[2] + size[2] / 2)
-    return np.array(places)
+        return np.array([(DROPS[i % len(DROPS)], (0.0, 0.0, 0.0)) for i in range(count)])
+    low, high = (-0.11, -0.11, 0.0), (0.11, 0.11, 0.22)
+    turns = 0.0, 2 * math.pi, 3
+    return np.array([(rng.uniform(low, high), rng.uniform(*turns)) for _ in range(count)])
 
 
 def _random_levels(
@@ -234,78 +221,80 @@ def _over(piece: tuple[float, float], below: tuple[float, float]) -> bool:
     return below[0] <= (piece[0] + piece[1]) / 2 <= below[1]
 
 
-Edge = tuple[str, str]
-
 MASS = "blocks/mass"
 _TRIES = 24  # places drawn for each block before the next best is taken
 _CLEAR = 0.002  # depth up to which a place counts as free, m
+_POSE = ("size", "cartesian_position", "orientation")
 
 
-def scene_of(shape: Construction, turns: Array | None = None) -> ArenaScene:
-    """Returns the scene of a shape's blocks and goals; `turns` are the goals' quaternions."""
+class Built(Task):
+    """A task whose scene is built from variables, its `causes`; its blocks share one mass."""
+
+    causes: ClassVar[tuple[str, ...]]
+    more_drawn: ClassVar[tuple[str, ...]] = ()  # of a block, beside pose and velocity
+    varies = True
+
+    @abstractmethod
+    def build(self, rows: Rows, row: int, noise: Noise) -> Construction:
+        """Returns what the causes of one row make."""
+
+    def variables(self, scene: ArenaScene) -> list[Variable]:
+        """Returns the variables of all pieces, and the mass they share."""
+        out = []
+        for i in range(scene.block_count):
+            out += block_variables(scene, i, sizes=UNBOUNDED)
+        for i in range(scene.goal_count):
+            out += goal_variables(scene, i, place=None, sizes=UNBOUNDED)
+        mass = declare(
+            MASS,
+            "latent",
+            0.08,
+            Box(0.001, 2.0),
+            spaces=GENERATOR_MASSES,
+            unit="kg",
+            doc="Mass of every block.",
+        )
+        return [*out, mass]
+
+    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
+        """Returns that the causes make all pieces."""
+        blocks, goals = range(scene.block_count), range(scene.goal_count)
+        moving = (*_POSE, "linear_velocity", "angular_velocity", *self.more_drawn)
+        out = [
+            (cause, f"block_{i}/{key}") for cause in self.causes for i in blocks for key in moving
+        ]
+        out += [(cause, f"goal_{i}/{key}") for cause in self.causes for i in goals for key in _POSE]
+        return [*out, *((MASS, f"block_{i}/mass") for i in blocks), *super().edges(scene)]
+
+    def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
+        """Builds the scene anew where its causes are given."""
+        if MASS in given:
+            rows["block/mass"][:] = rows[MASS][:, None]
+        if set(given).isdisjoint(self.causes):
+            return {}
+        count = range(len(rows[MASS]))
+        reasons = {row: _fill(rows, row, self.build(rows, row, noise)) for row in count}
+        return {row: reason for row, reason in reasons.items() if reason is not None}
+
+
+def scene_of(shape: Construction) -> ArenaScene:
+    """Returns the scene of a shape's blocks and goals."""
     upright = np.tile([0.0, 0.0, 0.0, 1.0], (len(shape.goals), 1))
-    turned = (upright if turns is None else turns).tolist()
+    turns = (upright if shape.turns is None else shape.turns).tolist()
+    starts, sizes, places = (part.tolist() for part in (shape.starts, shape.sizes, shape.goals))
     blocks = [
         Block(position=tuple(start), size=tuple(size), mass=0.08)
-        for start, size in zip(shape.starts.tolist(), shape.sizes.tolist(), strict=True)
+        for start, size in zip(starts, sizes, strict=True)
     ]
     goals = [
-        Goal(position=tuple(goal), orientation=tuple(turn), size=tuple(size))
-        for goal, turn, size, wanted in zip(
-            shape.goals.tolist(), turned, shape.sizes.tolist(), shape.wanted, strict=True
-        )
-        if wanted
+        Goal(position=tuple(places[i]), orientation=tuple(turns[i]), size=tuple(sizes[i]))
+        for i in np.flatnonzero(shape.wanted).tolist()
     ]
     return ArenaScene(blocks=tuple(blocks), goals=tuple(goals))
 
 
-def piece_variables(scene: ArenaScene) -> list[Variable]:
-    """Returns the variables of all pieces, and the mass they share."""
-    out = []
-    for i in range(scene.block_count):
-        out += block_variables(scene, i, sizes=UNBOUNDED)
-    for i in range(scene.goal_count):
-        out += goal_variables(scene, i, bounded=False, sizes=UNBOUNDED)
-    mass = declare(
-        MASS,
-        "latent",
-        0.08,
-        Box(0.001, 2.0),
-        spaces=GENERATOR_MASSES,
-        unit="kg",
-        doc="Mass of every block.",
-    )
-    return [*out, mass]
-
-
-def building_edges(
-    scene: ArenaScene, causes: Collection[str], *, colors: bool = False
-) -> list[Edge]:
-    """Returns the edges from what a scene is built from to all its pieces."""
-    blocks, goals = range(scene.block_count), range(scene.goal_count)
-    pose = ("size", "cartesian_position", "orientation")
-    moving = (*pose, "linear_velocity", "angular_velocity", *(("color",) if colors else ()))
-    out = [(cause, f"block_{i}/{key}") for cause in causes for i in blocks for key in moving]
-    out += [(cause, f"goal_{i}/{key}") for cause in causes for i in goals for key in pose]
-    out += [(MASS, f"block_{i}/mass") for i in blocks]
-    return out + [(f"block_{i}/size", f"block_{i}/cartesian_position") for i in blocks]
-
-
-def follow(rows: Rows, given: Collection[str]) -> None:
-    """Gives every block the shared mass."""
-    if MASS in given:
-        rows["block/mass"][:] = rows[MASS][:, None]
-
-
-def fill(rows: Rows, row: int, shape: Construction, turns: Array | None = None) -> str | None:
-    """Puts a shape into one row; returns why it cannot be, or None.
-
-    Args:
-        rows: of the store; changed in place.
-        row: which world.
-        shape: what to build.
-        turns: the goals' quaternions, (K, 4); None for upright ones.
-    """
+def _fill(rows: Rows, row: int, shape: Construction) -> str | None:
+    """Puts a shape into one row of a store; returns why it cannot be, or None."""
     count, goals = len(shape.sizes), int(shape.wanted.sum())
     room, goal_room = rows["block/used"].shape[1], rows["goal/used"].shape[1]
     if count > room or goals > goal_room:
@@ -314,20 +303,6 @@ def fill(rows: Rows, row: int, shape: Construction, turns: Array | None = None) 
             f"there is room for {room} and {goal_room}",
             fix=f"Make the environment with max_blocks={max(count, goals)} or more",
         )
-    clear(rows, row)
-    rows["block/used"][row, :count], rows["goal/used"][row, :goals] = True, True
-    rows["block/size"][row, :count] = shape.sizes
-    rows["block/position"][row, :count] = shape.starts
-    rows["block/orientation"][row, :count] = from_yaw(shape.yaws)
-    rows["goal/size"][row, :goals] = shape.sizes[shape.wanted]
-    rows["goal/position"][row, :goals] = shape.goals[shape.wanted]
-    if turns is not None:
-        rows["goal/orientation"][row, :goals] = turns[shape.wanted]
-    return None
-
-
-def clear(rows: Rows, row: int) -> None:
-    """Takes every block and goal out of one row."""
     for kind in ("block", "goal"):
         rows[f"{kind}/used"][row] = False
         rows[f"{kind}/position"][row] = 0.0
@@ -335,6 +310,18 @@ def clear(rows: Rows, row: int) -> None:
         rows[f"{kind}/size"][row] = 0.065
     for key in ("block/linear_velocity", "block/angular_velocity"):
         rows[key][row] = 0.0
+    rows["block/used"][row, :count], rows["goal/used"][row, :goals] = True, True
+    rows["block/size"][row, :count] = shape.sizes
+    rows["block/position"][row, :count] = shape.starts
+    if shape.yaws is not None:
+        rows["block/orientation"][row, :count] = from_yaw(shape.yaws)
+    rows["goal/size"][row, :goals] = shape.sizes[shape.wanted]
+    rows["goal/position"][row, :goals] = shape.goals[shape.wanted]
+    if shape.turns is not None:
+        rows["goal/orientation"][row, :goals] = shape.turns[shape.wanted]
+    if shape.colors is not None:
+        rows["block/color"][row] = shape.colors
+    return None
 
 
 def scatter(
@@ -372,8 +359,3 @@ def scatter(
 def _solids(place: Array, turn: Array, size: Array) -> BoxSet:
     names = tuple(str(k) for k in range(len(place)))
     return BoxSet(names, place[None], turn[None], size[None], np.ones((1, len(place)), dtype=bool))
-
-
-def changed_generators(given: Collection[str], causes: Sequence[str]) -> bool:
-    """Returns whether an intervention asks for another scene."""
-    return any(name in given for name in causes)

@@ -7,7 +7,7 @@ and size of its cubes and from the noise, and from nothing else.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from typing import final
 
 import numpy as np
@@ -32,18 +32,13 @@ from interverse.worlds.trifinger.store import (
 from interverse.worlds.trifinger.tasks.building import (
     DROP_SECONDS,
     MASS,
+    Built,
     Construction,
-    Drop,
-    building_edges,
-    changed_generators,
+    Floats,
     drops,
-    fill,
-    follow,
-    piece_variables,
     scatter,
     scene_of,
 )
-from interverse.worlds.trifinger.tasks.task import Edge, Task
 from interverse.worlds.trifinger.variables import arena_variables, declare, robot_variables
 
 _ONE = np.arange(1)
@@ -77,16 +72,21 @@ class Heaps:
         """
         edges = np.full((count, 3), size)
         for attempt in range(_TRIES):
-            falls = _nearer(drops(count, rng), 0.85**attempt if rng is None else 1.0)
+            falls = drops(count, rng)
+            if rng is None:
+                falls[:, 0, :2] *= 0.85**attempt
             place, turn = self._drop(falls, size)
             share, lowest = goal_place(place, turn, edges)
             if np.all(share >= GOAL_SHARE) and np.all(lowest >= GOAL_FLOOR):
                 break
         else:  # a row on the floor, which always fits
-            place, turn = _row(count, size)
+            side, k = int(np.ceil(np.sqrt(count))), np.arange(count)
+            x, y = ((part - (side - 1) / 2) * 1.2 * size for part in (k % side, k // side))
+            place = np.stack([x, y, np.full(count, size / 2)], axis=1)
+            turn = np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))
         return place, turn
 
-    def _drop(self, falls: Sequence[Drop], size: float) -> tuple[Array, Array]:
+    def _drop(self, falls: Floats, size: float) -> tuple[Array, Array]:
         store, physics = self._store, self._physics
         physics.engine.reset(_ONE)
         for key, start in self._start.items():
@@ -99,11 +99,11 @@ class Heaps:
         rows["block/position"][:] = 0.0
         store.commit(rows, _ONE)
         hold = rows["joint_positions"].copy()
-        for k, fall in enumerate(falls):
+        for k, (place, rotation) in enumerate(falls):
             rows = store.take(_ONE)
             rows["block/used"][0, k] = True
-            rows["block/position"][0, k] = fall.position + (0.0, 0.0, size / 2)  # noqa: RUF005
-            rows["block/orientation"][0, k] = from_rotation_vector(fall.rotation)
+            rows["block/position"][0, k] = place + (0.0, 0.0, size / 2)  # noqa: RUF005
+            rows["block/orientation"][0, k] = from_rotation_vector(rotation)
             store.commit(rows, _ONE)
             # every block anew, as when the heaps of the published scenes were first made
             physics.engine.put(store.edits(rows, set(store.slots), ("state",)), _ONE)
@@ -113,34 +113,20 @@ class Heaps:
         return rested["block/position"][0, :count].copy(), rested["block/orientation"][0, :count]
 
 
-def _nearer(falls: Sequence[Drop], share: float) -> list[Drop]:
-    near = np.array([share, share, 1.0])
-    return [Drop(position=fall.position * near, rotation=fall.rotation) for fall in falls]
-
-
-def _row(count: int, size: float) -> tuple[Array, Array]:
-    side = int(np.ceil(np.sqrt(count)))
-    k = np.arange(count)
-    x, y = (k % side - (side - 1) / 2) * 1.2 * size, (k // side - (side - 1) / 2) * 1.2 * size
-    place = np.stack([x, y, np.full(count, size / 2)], axis=1)
-    return place, np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))
-
-
 _COUNT, _SIZE = "general/count", "general/size"
-_CAUSES = (_COUNT, _SIZE)
 _MOST = 9
 _DEFAULT = (5, 0.05)
 
 
 @final
-class General(Task):
+class General(Built):
     """Cubes at random places, goals where dropped cubes came to rest."""
 
     name = "general"
-    generators = (*_CAUSES, MASS)
+    causes = (_COUNT, _SIZE)
+    generators = (_COUNT, _SIZE, MASS)
     start = RAISED
     draws = True
-    varies = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,12 +135,14 @@ class General(Task):
     def scene(self) -> ArenaScene:
         """Returns the default heap; the blocks stand in it until an episode draws their places."""
         place, turn = _default_heap()
-        return scene_of(_shape(place, _DEFAULT[1], place, np.zeros(len(place))), turn)
+        count = len(place)
+        sizes, wanted = np.full((count, 3), _DEFAULT[1]), np.ones(count, dtype=bool)
+        return scene_of(Construction(sizes, place, wanted, place, turns=turn))
 
     def variables(self, scene: ArenaScene) -> list[Variable]:
         """Returns the pieces' variables, and the number and size of the cubes."""
         return [
-            *piece_variables(scene),
+            *super().variables(scene),
             declare(
                 _COUNT,
                 "goal",
@@ -174,30 +162,21 @@ class General(Task):
             ),
         ]
 
-    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns that number and size make all pieces."""
-        return building_edges(scene, _CAUSES)
-
-    def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
-        """Drops a new heap and scatters the blocks where number or size is given."""
-        follow(rows, given)
-        if not changed_generators(given, _CAUSES):
-            return {}
-        refused = {}
+    def build(self, rows: Rows, row: int, noise: Noise) -> Construction:
+        """Returns a new heap, and scattered blocks."""
+        count, size = int(rows[_COUNT][row]), float(rows[_SIZE][row])
+        sizes, wanted = np.full((count, 3), size), np.ones(count, dtype=bool)
+        if count > rows["block/used"].shape[1]:  # it will be refused: spare the drop
+            return Construction(sizes, sizes, wanted, sizes)
+        tag = self.scene_tag((count, size), _DEFAULT)
+        if (count, size) == _DEFAULT:
+            place, turn = _default_heap()
+        else:
+            self._heaps = self._heaps or Heaps(_MOST)
+            place, turn = self._heaps.rest(count, size, noise.generator(f"general/heap{tag}", row))
         robot = self.capsules, np.array(RAISED), np.array(HEIGHT)
-        for row in range(len(rows[_COUNT])):
-            count, size = int(rows[_COUNT][row]), float(rows[_SIZE][row])
-            if count > rows["block/used"].shape[1]:
-                place = turn = np.zeros((count, 4))  # it will be refused: spare the drop
-            else:
-                place, turn = self._heap(count, size, noise, row)
-            tag = self.scene_tag((count, size), _DEFAULT)
-            rng = noise.generator(f"general/start{tag}", row)
-            starts, yaws = scatter(rng, np.full((count, 3), size), robot)
-            reason = fill(rows, row, _shape(place[:, :3], size, starts, yaws), turn)
-            if reason is not None:
-                refused[row] = reason
-        return refused
+        starts, yaws = scatter(noise.generator(f"general/start{tag}", row), sizes, robot)
+        return Construction(sizes, place, wanted, starts, yaws, turn)
 
     def most_blocks(self, spaces: Mapping[str, Space]) -> int:
         """Returns the greatest number of cubes."""
@@ -207,27 +186,8 @@ class General(Task):
         """Returns the number of cubes, twice."""
         return rows[_COUNT], rows[_COUNT]
 
-    def _heap(self, count: int, size: float, noise: Noise, row: int) -> tuple[Array, Array]:
-        if (count, size) == _DEFAULT:
-            return _default_heap()
-        if self._heaps is None:
-            self._heaps = Heaps(_MOST)
-        tag = self.scene_tag((count, size), _DEFAULT)
-        return self._heaps.rest(count, size, noise.generator(f"general/heap{tag}", row))
-
 
 @functools.cache  # a second of simulation; nobody may change what comes back
 def _default_heap() -> tuple[Array, Array]:
     """Returns where the cubes of the fixed drops come to rest."""
     return Heaps(_DEFAULT[0]).rest(*_DEFAULT, None)
-
-
-def _shape(goals: Array, size: float, starts: Array, yaws: Array) -> Construction:
-    count = len(goals)
-    return Construction(
-        sizes=np.full((count, 3), size),
-        goals=goals,
-        wanted=np.ones(count, dtype=bool),
-        starts=starts,
-        yaws=yaws,
-    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import Box, Space, Variable
 from interverse.scm.store import Rows
-from interverse.scm.variable import Bounds, Values
+from interverse.scm.variable import Values
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.objects import (
     COUNT,
+    Place,
     block_variables,
     count_variable,
     goal_variables,
@@ -29,81 +30,65 @@ from interverse.worlds.trifinger.observation import Group
 from interverse.worlds.trifinger.rewards import Instant, reaching_score
 from interverse.worlds.trifinger.robot import inverse_kinematics
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal, Obstacle
-from interverse.worlds.trifinger.tasks.task import (
-    RATES,
-    TIPS,
-    Edge,
-    Task,
-    draw,
-    draw_on_disc,
-    draw_side,
-    quarter_turn,
-)
-from interverse.worlds.trifinger.variables import UNBOUNDED
+from interverse.worlds.trifinger.tasks.task import NAME, RATES, TIPS, Edge, Task, draw
+from interverse.worlds.trifinger.variables import UNBOUNDED, Spaces
 
 _AT, _TO = "block_0/cartesian_position", "goal_0/cartesian_position"
+_BLOCK, _GOAL = "block_0/cylindrical_position", "goal_0/cylindrical_position"
 _TURNS = ("block_0/orientation", "goal_0/orientation")
-
-
-def same_size(rows: Rows, given: Collection[str], *, seated: Collection[str]) -> dict[int, str]:
-    """Copies the size of block 0 to goal 0 or back, and seats what has no given position.
-
-    Args:
-        rows: of the store; changed in place.
-        given: the variables that an intervention names.
-        seated: which of "block" and "goal" stand on the floor.
-
-    Returns:
-        By row, why two given sizes cannot be.
-    """
-    refused: dict[int, str] = {}
-    both = "goal_0/size" in given, "block_0/size" in given
-    if all(both):
-        differ = to_numpy((rows["block/size"][:, 0] != rows["goal/size"][:, 0]).any(axis=-1))
-        refused = dict.fromkeys(np.flatnonzero(differ).tolist(), _CONTRADICTION)
-    if both[0]:
-        rows["block/size"][:, 0] = rows["goal/size"][:, 0]
-    elif both[1]:
-        rows["goal/size"][:, 0] = rows["block/size"][:, 0]
-    else:
-        return refused
-    for kind in seated:
-        if not position_given(f"{kind}_0", given):
-            turn, size = (rows[f"{kind}/{key}"][:, 0] for key in ("orientation", "size"))
-            rows[f"{kind}/position"][:, 0, 2] = rewards.vertical_extent(turn, size) / 2
-    return refused
-
-
 _CONTRADICTION = explain(
     "block_0/size and goal_0/size describe one thing and disagree",
     fix="Set one of them, or give values that agree",
 )
 
 
-def position_given(name: str, given: Collection[str]) -> bool:
+def _is_placed(name: str, given: Collection[str]) -> bool:
     """Returns whether an intervention places an object."""
     return f"{name}/cartesian_position" in given or f"{name}/cylindrical_position" in given
 
 
-def size_edges(objects: Collection[str]) -> Sequence[Edge]:
-    """Returns the edges from a size to the place of its object."""
-    return [(f"{name}/size", f"{name}/cartesian_position") for name in objects]
+class OneBlock(Task):
+    """One block and one goal of one size; what is `seated` stands on the floor."""
 
+    seated: ClassVar[tuple[str, ...]] = ("block", "goal")
+    places: ClassVar[tuple[Place, Place]] = ("pinned", "pinned")  # of block and goal
 
-def size_constraints() -> Sequence[Edge]:
-    """Returns that block 0 and goal 0 have one size."""
-    return [("block_0/size", "goal_0/size")]
+    def variables(self, scene: ArenaScene) -> list[Variable]:
+        """Returns the block's and the goal's variables."""
+        block, goal = self.places
+        return [*block_variables(scene, 0, place=block), *goal_variables(scene, 0, place=goal)]
+
+    def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
+        """Returns that block and goal have one size."""
+        return [("block_0/size", "goal_0/size")]
+
+    def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
+        """Copies the size of block 0 to goal 0 or back, and seats what has no given position."""
+        refused: dict[int, str] = {}
+        both = "goal_0/size" in given, "block_0/size" in given
+        if all(both):
+            differ = to_numpy((rows["block/size"][:, 0] != rows["goal/size"][:, 0]).any(axis=-1))
+            refused = dict.fromkeys(np.flatnonzero(differ).tolist(), _CONTRADICTION)
+        if not any(both):
+            return refused
+        taken, follows = ("goal", "block") if both[0] else ("block", "goal")
+        rows[f"{follows}/size"][:, 0] = rows[f"{taken}/size"][:, 0]
+        for kind in self.seated:
+            if not _is_placed(f"{kind}_0", given):
+                turn, size = (rows[f"{kind}/{key}"][:, 0] for key in ("orientation", "size"))
+                rows[f"{kind}/position"][:, 0, 2] = rewards.vertical_extent(turn, size) / 2
+        return refused
 
 
 @final
-class Pushing(Task):
+class Pushing(OneBlock):
     """One block, one goal, both on the floor."""
 
     name = "pushing"
     weights = (750.0, 250.0, 100.0)
     dense = staticmethod(rewards.pushing)
     term_causes = ((TIPS, _AT), (_AT, _TO), _TURNS)
-    drawn = ("goal_0/cylindrical_position", "goal_0/orientation")
+    drawn = (_GOAL, "goal_0/orientation")
 
     def scene(self) -> ArenaScene:
         """Returns a block in front of the middle and a goal behind it."""
@@ -112,45 +97,16 @@ class Pushing(Task):
             goals=(Goal(position=(0.0, 0.08, 0.0325)),),
         )
 
-    def variables(self, scene: ArenaScene) -> list[Variable]:
-        """Returns the block's and the goal's variables; their heights are half their size."""
-        return [
-            *block_variables(scene, 0, heights="pinned"),
-            *goal_variables(scene, 0, heights="pinned"),
-        ]
 
-    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns that a size seats its object on the floor."""
-        return size_edges(("block_0", "goal_0"))
-
-    def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns that block and goal have one size."""
-        return size_constraints()
-
-    def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
-        """Gives block and goal one size and seats both on the floor."""
-        return same_size(rows, given, seated=("block", "goal"))
-
-
-_PLACE = "goal_0/cylindrical_position"
 _ROUNDING = 1e-9  # of a radius of zero, m
-_HEIGHTS = ((0.08, 0.20), (0.20, 0.25))  # of the goal in A and B, m
-
-
-def _above_middle(item: Variable) -> Variable:
-    """Returns a goal's variable; of its place only the height is free."""
-    if item.name != _PLACE:
-        return item
-
-    def pinned(part: int) -> Box:
-        (low, high), wide = _HEIGHTS[part], bool(part)
-        return Box((0.0, 0.0, low), (0.0, 0.0, high), (3,), open_low=wide)
-
-    return replace(item, space_a=pinned(0), space_b=pinned(1))
+_ABOVE_MIDDLE = (  # A and B of picking's goal: only its height is free, m
+    Box((0.0, 0.0, 0.08), (0.0, 0.0, 0.20), (3,)),
+    Box((0.0, 0.0, 0.20), (0.0, 0.0, 0.25), (3,), open_low=True),
+)
 
 
 @final
-class Picking(Task):
+class Picking(OneBlock):
     """One block on the floor, one goal above the middle."""
 
     name = "picking"
@@ -163,7 +119,9 @@ class Picking(Task):
         (TIPS, _AT, "block_0/size"),
         (RATES,),
     )
-    drawn = (_PLACE,)
+    drawn = (_GOAL,)
+    seated = ("block",)
+    places = ("free", _ABOVE_MIDDLE)  # a block may start in the air
 
     def scene(self) -> ArenaScene:
         """Returns a block in the middle and a goal above it."""
@@ -172,23 +130,10 @@ class Picking(Task):
             goals=(Goal(position=(0.0, 0.0, 0.15)),),
         )
 
-    def variables(self, scene: ArenaScene) -> list[Variable]:
-        """Returns the block's and the goal's variables; a block may start in the air."""
-        goal = [_above_middle(item) for item in goal_variables(scene, 0, heights=_HEIGHTS)]
-        return [*block_variables(scene, 0), *goal]
-
-    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns that the block's size seats it on the floor."""
-        return size_edges(("block_0",))
-
-    def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns that block and goal have one size."""
-        return size_constraints()
-
     def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
         """Gives block and goal one size, seats the block; a goal beside the middle is refused."""
-        refused = same_size(rows, given, seated=("block",))
-        if not position_given("goal_0", given):
+        refused = super().settle(rows, given, noise)
+        if not _is_placed("goal_0", given):
             return refused
         beside = to_numpy((abs(rows["goal/position"][:, 0, :2]) > _ROUNDING).any(axis=-1))
         reason = explain(
@@ -196,69 +141,13 @@ class Picking(Task):
             allowed="radius 0 (x = y = 0) at any height",
             fix="Use trifinger/pick_and_place-v1 for goals elsewhere",
         )
-        return refused | dict.fromkeys(np.flatnonzero(beside).tolist(), reason)
+        return {**refused, **dict.fromkeys(np.flatnonzero(beside).tolist(), reason)}
 
 
-_BLOCK, _GOAL = "block_0/cylindrical_position", "goal_0/cylindrical_position"
 _RADII = ((0.07, 0.12), (0.12, 0.15))  # in A and B, m
 
 
-@final
-class PickAndPlace(Task):
-    """One block, one goal on the other side of a low wall."""
-
-    name = "pick_and_place"
-    weights = (750.0, 50.0, 250.0, 0.0, 0.005)
-    dense = staticmethod(rewards.pick_and_place)
-    term_causes = ((TIPS, _AT), (_AT, _TO), (_AT, _TO, "goal_0/size"), _TURNS, (RATES,))
-    fractional_weight = 0.0
-
-    def scene(self) -> ArenaScene:
-        """Returns a block in front of the wall and a goal behind it."""
-        return ArenaScene(
-            blocks=(Block(position=(0.0, -0.09, 0.0325), mass=0.02),),
-            goals=(Goal(position=(0.0, 0.09, 0.0325)),),
-            obstacles=(Obstacle(),),
-        )
-
-    def variables(self, scene: ArenaScene) -> list[Variable]:
-        """Returns the variables of block, goal and wall; the goal's side is not the block's."""
-        own = [
-            *block_variables(scene, 0, heights="pinned"),
-            *goal_variables(scene, 0, heights="pinned"),
-            *obstacle_variables(scene),
-        ]
-        sides = {_BLOCK: _half_ring("block_0/size", 1.0), _GOAL: _half_ring("goal_0/size", -1.0)}
-        return [_with_spaces(item, sides) for item in own]
-
-    def edges(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns that a size seats its object on the floor."""
-        return size_edges(("block_0", "goal_0"))
-
-    def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns that block and goal have one size."""
-        return size_constraints()
-
-    def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
-        """Gives block and goal one size and seats them and the wall on the floor."""
-        if "obstacle/size" in given:
-            rows["obstacle/position"][:, 0, 2] = rows["obstacle/size"][:, 0, 2] / 2
-        return same_size(rows, given, seated=("block", "goal"))
-
-    def sample_goal(
-        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
-    ) -> Mapping[str, Array]:
-        """Returns a side for the block, in its middle, and a goal and yaw on the other side."""
-        side = draw_side(_BLOCK, noise)
-        height = values["block_0/size"][:, 2] / 2
-        block = np.stack([np.full_like(side, 0.09), quarter_turn(side), height], axis=1)
-        goal = draw(_GOAL, spaces[_GOAL], noise)
-        goal[:, 1] = np.abs(goal[:, 1]) * -side
-        turn = "goal_0/orientation"
-        return {_BLOCK: block, _GOAL: goal, turn: draw(turn, spaces[turn], noise)}
-
-
-def _half_ring(size: str, sign: float) -> tuple[Bounds, Bounds]:
+def _half_ring(size: str, sign: float) -> Spaces:
     """Returns A and B on the block's own side of the wall (sign 1) or on the other (-1)."""
 
     def bounds(part: int, values: Values) -> Box:
@@ -272,23 +161,55 @@ def _half_ring(size: str, sign: float) -> tuple[Bounds, Bounds]:
         lows, highs = (np.stack([radii[i], turns[i], half], axis=-1) for i in range(2))
         return Box(lows, highs, (3,), open_low=part == 1)
 
-    return (lambda v: bounds(0, v)), (lambda v: bounds(1, v))
+    return functools.partial(bounds, 0), functools.partial(bounds, 1)
 
 
-def _with_spaces(item: Variable, spaces: Mapping[str, tuple[Bounds, Bounds]]) -> Variable:
-    if item.name not in spaces:
-        return item
-    a, b = spaces[item.name]
-    return replace(item, space_a=a, space_b=b)
+@final
+class PickAndPlace(OneBlock):
+    """One block, one goal on the other side of a low wall."""
+
+    name = "pick_and_place"
+    weights = (750.0, 50.0, 250.0, 0.0, 0.005)
+    dense = staticmethod(rewards.pick_and_place)
+    term_causes = ((TIPS, _AT), (_AT, _TO), (_AT, _TO, "goal_0/size"), _TURNS, (RATES,))
+    fractional_weight = 0.0
+    places = (_half_ring("block_0/size", 1.0), _half_ring("goal_0/size", -1.0))
+
+    def scene(self) -> ArenaScene:
+        """Returns a block in front of the wall and a goal behind it."""
+        return ArenaScene(
+            blocks=(Block(position=(0.0, -0.09, 0.0325), mass=0.02),),
+            goals=(Goal(position=(0.0, 0.09, 0.0325)),),
+            obstacles=(Obstacle(),),
+        )
+
+    def variables(self, scene: ArenaScene) -> list[Variable]:
+        """Returns the variables of block, goal and wall; the goal's side is not the block's."""
+        return [*super().variables(scene), *obstacle_variables(scene)]
+
+    def settle(self, rows: Rows, given: Collection[str], noise: Noise) -> Mapping[int, str]:
+        """Gives block and goal one size and seats them and the wall on the floor."""
+        if "obstacle/size" in given:
+            rows["obstacle/position"][:, 0, 2] = rows["obstacle/size"][:, 0, 2] / 2
+        return super().settle(rows, given, noise)
+
+    def sample_goal(
+        self, values: Mapping[str, Array], spaces: Mapping[str, Space], noise: Noise
+    ) -> Mapping[str, Array]:
+        """Returns a side for the block, in its middle, and a goal and yaw on the other side."""
+        side = np.where(noise.uniform(NAME + _BLOCK) < 0.5, -1.0, 1.0)  # of y
+        height = values["block_0/size"][:, 2] / 2
+        block = np.stack([np.full_like(side, 0.09), side * (math.pi / 2), height], axis=1)
+        goal = draw(_GOAL, spaces[_GOAL], noise)
+        goal[:, 1] = np.abs(goal[:, 1]) * -side
+        turn = "goal_0/orientation"
+        return {_BLOCK: block, _GOAL: goal, turn: draw(turn, spaces[turn], noise)}
 
 
 _SPHERE = (0.03, 0.03, 0.03)
 _COLORS = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _NEAR = 0.01  # mean distance of tips and goals that counts as reached, m
-
-
-_SPHERES = tuple(f"goal_{i}/cartesian_position" for i in range(3))
-_DISTANCE = (TIPS, *_SPHERES)
+_DISTANCE = (TIPS, *(f"goal_{i}/cartesian_position" for i in range(3)))
 
 
 @final
@@ -384,7 +305,13 @@ class Reaching(Task):
         out = {}
         for i in range(3):
             place, turn = f"goal_{i}/cylindrical_position", f"goal_{i}/orientation"
-            out[place] = draw_on_disc(place, spaces[place], noise)
+            u = noise.uniform(NAME + place, (3,))
+            low, high = (
+                np.broadcast_to(b, u.shape) for b in (spaces[place].low, spaces[place].high)
+            )
+            area = low[:, 0] ** 2 + u[:, 0] * (high[:, 0] ** 2 - low[:, 0] ** 2)
+            rest = low[:, 1:] + u[:, 1:] * (high[:, 1:] - low[:, 1:])
+            out[place] = np.concatenate([np.sqrt(area)[:, None], rest], axis=1)
             out[turn] = draw(turn, spaces[turn], noise)
         return out
 

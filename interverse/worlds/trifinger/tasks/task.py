@@ -7,7 +7,6 @@ with addresses, mapped into the active spaces.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, final
@@ -37,7 +36,6 @@ from interverse.worlds.trifinger.penetration import NO_CAPSULES, Capsules
 from interverse.worlds.trifinger.rewards import Instant, aabb_score, oriented_score
 from interverse.worlds.trifinger.robot import REST
 from interverse.worlds.trifinger.scene import ArenaScene, Obstacle
-from interverse.worlds.world import Index, World
 
 NAME = "sample_goal/"  # start of the noise addresses of goal draws
 
@@ -47,62 +45,35 @@ def draw(name: str, space: Space, noise: Noise) -> Array:
     return space.from_uniform(noise.uniform(NAME + name, (space.draws,)))
 
 
-def draw_on_disc(name: str, space: Space, noise: Noise) -> Array:
-    """Returns cylindrical positions, (N, 3), uniform over the ring's area, angle and height."""
-    u = noise.uniform(NAME + name, (3,))
-    low, high = np.broadcast_to(space.low, u.shape), np.broadcast_to(space.high, u.shape)
-    area = low[:, 0] ** 2 + u[:, 0] * (high[:, 0] ** 2 - low[:, 0] ** 2)
-    rest = low[:, 1:] + u[:, 1:] * (high[:, 1:] - low[:, 1:])
-    return np.concatenate([np.sqrt(area)[:, None], rest], axis=1)
-
-
-def draw_side(name: str, noise: Noise) -> Array:
-    """Returns a fair coin per world, (N,): -1.0 or 1.0."""
-    return np.where(noise.uniform(NAME + name) < 0.5, -1.0, 1.0)
-
-
-def quarter_turn(side: Array) -> Array:
-    """Returns the angle of the middle of a side (1: y > 0, -1: y < 0), rad."""
-    return side * (math.pi / 2)
-
-
 @final
-class ValuesOf(Mapping[str, Array]):
-    """Present values of some worlds, read when asked for."""
+class ReadWhenAsked(Mapping[str, Any]):
+    """What belongs to each of some names, worked out when it is asked for."""
 
-    def __init__(self, world: World, worlds: Index | slice) -> None:
-        self._world, self._worlds = world, worlds
+    def __init__(self, names: Collection[str], read: Callable[[str], Any]) -> None:
+        self._names, self._read = names, read
 
-    def __getitem__(self, name: str) -> Array:
-        return self._world.read(name)[self._worlds]
+    def __getitem__(self, name: str) -> Any:
+        return self._read(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._world.variables)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._world.variables)
+        return len(self._names)
 
 
-@final
-class ActiveSpaces(Mapping[str, Space]):
-    """The active space of each variable at the present values."""
+def active_spaces(
+    variables: Mapping[str, Variable], values: Mapping[str, Array], space: SpaceName
+) -> Mapping[str, Space]:
+    """Returns the active space of each variable at the present values."""
 
-    def __init__(
-        self, variables: Mapping[str, Variable], values: Mapping[str, Array], name: SpaceName
-    ) -> None:
-        self._variables, self._values, self._name = variables, values, name
-
-    def __getitem__(self, name: str) -> Space:
-        space = self._variables[name].resolve(self._values).region(self._name)
-        if space is None:
+    def resolved(name: str) -> Space:
+        region = variables[name].resolve(values).region(space)
+        if region is None:
             raise InvalidValueError(explain(f"{name} has no space to draw from"))
-        return space
+        return region
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._variables)
-
-    def __len__(self) -> int:
-        return len(self._variables)
+    return ReadWhenAsked(variables, resolved)
 
 
 Edge = tuple[str, str]
@@ -117,15 +88,14 @@ class Task(ABC):
 
     name: ClassVar[str]
     weights: ClassVar[tuple[float, ...]] = ()  # of the dense terms
-    own: ClassVar[
-        tuple[str, ...]
-    ] = ()  # variables one can set that the score sees too, in `Instant.own`
+    own: ClassVar[tuple[str, ...]] = ()  # variables that the score sees too, in `Instant.own`
     term_causes: ClassVar[tuple[tuple[str, ...], ...]] = ()  # what each dense term follows from
     fractional_weight: ClassVar[float] = 1.0
     dense: Callable[[Instant, Instant], Sequence[Array]] | None = None  # see `terms`
     start: ClassVar[tuple[float, ...]] = REST  # joint angles of a new episode
     generators: ClassVar[tuple[str, ...]] = ()  # variables that the scene is built from
     drawn: ClassVar[tuple[str, ...]] = ()  # variables that a drawn goal sets; none: the generators
+    seated: ClassVar[tuple[str, ...]] = ("block",)  # kinds of object whose size places their middle
     interleaved: ClassVar[bool] = False  # whether each goal is observed after its block
     draws: ClassVar[bool] = False  # whether a new episode is drawn at random
     varies: ClassVar[bool] = False  # whether the number of blocks can vary
@@ -159,9 +129,10 @@ class Task(ABC):
         return out
 
     def edges(self, scene: ArenaScene) -> Sequence[Edge]:
-        """Returns the causal edges within a moment: a block's size places its middle."""
-        blocks = [f"block_{i}" for i in range(scene.block_count)]
-        return [(f"{name}/size", f"{name}/cartesian_position") for name in blocks]
+        """Returns the causal edges within a moment: a size places the middle of its object."""
+        counts = {"block": scene.block_count, "goal": scene.goal_count}
+        names = [f"{kind}_{i}" for kind in self.seated for i in range(counts[kind])]
+        return [(f"{name}/size", f"{name}/cartesian_position") for name in names]
 
     def constraints(self, scene: ArenaScene) -> Sequence[Edge]:
         """Returns pairs of variables that describe one thing."""
