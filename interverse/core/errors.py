@@ -19,12 +19,10 @@ _LONGEST_SHOWN = 100
 
 
 class InterverseError(Exception):
-    """Anything interverse refuses to do, with the reason."""
+    """Anything interverse refuses to do: the problem, what is allowed, how to mend it."""
 
     def __init__(self, problem: object = "", *, allowed: str = "", fix: str = "") -> None:
-        """Takes the whole text, or a problem with what is allowed or how to mend it."""
-        told = explain(str(problem), allowed=allowed, fix=fix) if allowed or fix else problem
-        super().__init__(told)
+        super().__init__(explain(str(problem), allowed=allowed, fix=fix) if problem else problem)
 
 
 class RefusedStartsWarning(UserWarning):
@@ -177,8 +175,5 @@ def install_line(extra: str) -> str:
 def missing_extra(package: str, extra: str) -> MissingExtraError:
     """Returns the error for an absent optional package, naming the extra that brings it."""
     return MissingExtraError(
-        explain(
-            f"{package} is not installed",
-            fix=f"Install it with: {install_line(extra)}",
-        )
+        f"{package} is not installed", fix=f"Install it with: {install_line(extra)}"
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import clipped
-from interverse.core.errors import ActionError, InvalidValueError, explain
+from interverse.core.errors import ActionError, InvalidValueError
 from interverse.core.rng import check_seed
 from interverse.envs.values import to_numpy
 from interverse.worlds.world import Index
@@ -82,7 +82,7 @@ def _check_discrete(array: NDArray[Any], space: gym.Space[Any]) -> NDArray[Any]:
     elif isinstance(space, gym.spaces.MultiDiscrete):
         low, high = space.start, space.start + space.nvec - 1
     else:
-        raise ActionError(explain(f"no check for a {type(space).__name__} action space"))
+        raise ActionError(f"no check for a {type(space).__name__} action space")
     if np.any(array < low) or np.any(array > high):
         raise ActionError(
             f"actions reach from {array.min()} to {array.max()}",
@@ -100,7 +100,7 @@ def _as_array(value: object) -> NDArray[Any]:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as problem:
-        raise ActionError(explain(f"actions is no array: {problem}")) from problem
+        raise ActionError(f"actions is no array: {problem}") from problem
     if array.dtype.kind not in "iuf":
         told = "bool" if array.dtype.kind == "b" else array.dtype
         raise ActionError(f"actions has type {told}", allowed="numbers")

@@ -298,7 +298,7 @@ class Driver:
                 self.running[broken] = False
                 if not self.skips_diverged:
                     raise
-                self.diverged |= dict.fromkeys(broken, f"diverged: {error}")
+                self.diverged |= dict.fromkeys(broken, f"diverged: {error}".rstrip("."))
                 index = index[~np.isin(index, broken)]
 
     def _only_diverged(self) -> bool:

@@ -252,7 +252,7 @@ def _numbers(name: str, value: Any, variable: Variable) -> NDArray[Any]:
     try:
         array = np.asarray(to_numpy(value.detach()) if hasattr(value, "detach") else value)
     except (ValueError, TypeError) as problem:
-        raise InterventionError(explain(f"{name} is no array: {problem}"), [name]) from problem
+        raise InterventionError(f"{name} is no array: {problem}", [name]) from problem
     if array.dtype.kind not in "biuf":
         raise InterventionError(f"{name} has type {array.dtype}", [name], allowed="numbers")
     if not np.isfinite(array).all():

@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from interverse.core.errors import MissingExtraError, explain
+from interverse.core.errors import MissingExtraError
 from interverse.envs.make import make
 from interverse.scm import Box, Integers, Variable
 from interverse.scm.variable import SpaceName
@@ -25,7 +25,7 @@ try:
     from stable_worldmodel import spaces as swm_spaces
 except ImportError as error:
     raise MissingExtraError(
-        explain("stable-worldmodel is not installed", fix="pip install stable-worldmodel")
+        "stable-worldmodel is not installed", fix="pip install stable-worldmodel"
     ) from error
 
 _ATTEMPTS = 20  # draws of variations that a world may refuse together

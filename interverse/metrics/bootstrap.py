@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.metrics.statistics import FloatArray, known_runs, mean, mean_known, score_table
 
 Statistic = Callable[[FloatArray], FloatArray]  # (..., run, task) -> (..., *extra)
@@ -75,7 +75,7 @@ def interval(
             f"confidence must be a share, got {confidence}", allowed="above 0, below 1"
         )
     if resamples < 1:
-        raise InvalidValueError(explain(f"resamples must be at least 1, got {resamples}"))
+        raise InvalidValueError(f"resamples must be at least 1, got {resamples}")
     if method not in METHODS:
         raise InvalidValueError(f"unknown method {method!r}", allowed=", ".join(METHODS))
     table = score_table(scores)

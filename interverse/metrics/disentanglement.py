@@ -13,7 +13,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.core.errors import InvalidValueError, explain, missing_extra
+from interverse.core.errors import InvalidValueError, missing_extra
 from interverse.metrics.representation import Floats, correlations, halves, two_arrays
 
 try:
@@ -140,7 +140,7 @@ def modularity(latents: ArrayLike, factors: ArrayLike, bins: int = 20) -> float:
     """
     squares = _information(latents, factors, bins)[0] ** 2
     if squares.shape[1] < 2:
-        raise InvalidValueError(explain("modularity compares factors, and there is only one"))
+        raise InvalidValueError("modularity compares factors, and there is only one")
     best = squares.max(axis=1)
     used = best > _TINY
     others = squares.sum(axis=1) - best

@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 Floats = NDArray[np.floating[Any]]
 Graph = NDArray[Any]  # (n, n) of 0 and 1
@@ -85,7 +85,7 @@ def total_effects(before: Floats, after: Floats, acted: NDArray[np.integer[Any]]
     n = changes.shape[1]
     missing = sorted(set(range(n)) - set(acted.tolist()))
     if missing:
-        raise InvalidValueError(explain(f"objects {missing} were never acted on"))
+        raise InvalidValueError(f"objects {missing} were never acted on")
     return np.stack([changes[acted == j].mean(0) for j in range(n)], axis=1)
 
 

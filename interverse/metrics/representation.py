@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 Floats = NDArray[np.float64]
 Method = Literal["pearson", "spearman"]
@@ -176,7 +176,7 @@ def two_arrays(latents: ArrayLike, factors: ArrayLike) -> tuple[Floats, Floats]:
             allowed="(samples, latents) and (samples, factors), at least 2 samples",
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        raise InvalidValueError(explain("latents or factors hold NaN or infinite values"))
+        raise InvalidValueError("latents or factors hold NaN or infinite values")
     return left, right
 
 

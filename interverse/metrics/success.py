@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 FloatArray = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ def time_to_success(
     [0.08, inf]
     """
     if not dt > 0:
-        raise InvalidValueError(explain(f"dt must be > 0 (seconds), got {dt}"))
+        raise InvalidValueError(f"dt must be > 0 (seconds), got {dt}")
     steps, count = _episodes(success, length)
     solved = (steps >= threshold) & _within(steps, count)
     return np.where(solved.any(axis=-1), (solved.argmax(axis=-1) + 1) * dt, np.inf)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Moment, apply, choose, matching
 from interverse.actors.uniform import Everything, Regional
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, unknown
 from interverse.core.files.json_text import plain
 from interverse.core.rng import Noise
 from interverse.core.type_checks import check_types
@@ -278,7 +278,7 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
         found = [item] if isinstance(item, Protocol) else _by_name(item, table)
         for protocol in found:
             if out.setdefault(protocol.name, protocol) is not protocol:
-                raise InvalidValueError(explain(f"two protocols are named {protocol.name!r}"))
+                raise InvalidValueError(f"two protocols are named {protocol.name!r}")
     if not out:
         raise InvalidValueError(
             f"no protocol of {task} is meant by {given!r}", allowed=", ".join(table)

@@ -17,7 +17,6 @@ from interverse.core.errors import (
     InterverseError,
     InvalidValueError,
     check_whole,
-    explain,
 )
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
@@ -210,7 +209,7 @@ def _policy(root: Path, results: Results, given: PolicyLike | None) -> PolicyLik
         mine.add(fingerprint(load_policy(path)))  # it may have been scored once loaded
     mine.discard(None)
     if known is not None and mine and known not in mine:
-        raise VerificationError(explain(f"the policy {policy} is another one than was scored"))
+        raise VerificationError(f"the policy {policy} is another one than was scored")
     return policy
 
 

@@ -19,7 +19,7 @@ from typing import Any, final
 
 from interverse._version import __version__
 from interverse.core.code import code_hash, installed
-from interverse.core.errors import InterverseError, InvalidValueError, explain, missing_extra
+from interverse.core.errors import InterverseError, InvalidValueError, missing_extra
 from interverse.rollouts.pool import LostError
 
 try:
@@ -107,17 +107,15 @@ class RayPool:
             return ray.get(ticket)
         except exceptions.OwnerDiedError as error:  # the owner is this process, alive and well
             raise InterverseError(
-                explain(
-                    "a node of the cluster cannot reach this process",
-                    fix="Open its ports to the nodes, and set RAY_AUTH_MODE alike on both sides",
-                )
+                "a node of the cluster cannot reach this process",
+                fix="Open its ports to the nodes, and set RAY_AUTH_MODE alike on both sides",
             ) from error
         except _LOST as error:
             raise LostError(type(error).__name__) from error
         except exceptions.RayTaskError as error:
             raise _cause(error) from error
         except exceptions.RayError as error:
-            raise InterverseError(explain(f"the Ray cluster failed: {_line(error)}")) from error
+            raise InterverseError(f"the Ray cluster failed: {_line(error)}") from error
 
     def close(self) -> None:
         """Cancels what still runs, and leaves the cluster if this object joined it."""
@@ -188,13 +186,11 @@ def _cause(error: exceptions.RayTaskError) -> BaseException:
     absent = _ABSENT.search(str(cause))
     if absent and isinstance(cause, ImportError | exceptions.RayError):
         return InterverseError(
-            explain(
-                f"a node of the cluster has no module {absent[1]}",
-                fix="Install it there, or send it with Ray's runtime_env; see docs/cluster.md",
-            )
+            f"a node of the cluster has no module {absent[1]}",
+            fix="Install it there, or send it with Ray's runtime_env; see docs/cluster.md",
         )
     if isinstance(cause, exceptions.RayError):
-        return InterverseError(explain(f"a unit failed on the cluster: {_line(cause)}"))
+        return InterverseError(f"a unit failed on the cluster: {_line(cause)}")
     return cause
 
 
@@ -231,8 +227,6 @@ def check_versions(expected: Mapping[str, str]) -> None:
     ]
     if other:
         raise InterverseError(
-            explain(
-                f"node {os.uname().nodename} of the cluster has {', '.join(other)}",
-                fix="Install the same versions on every node: scores may depend on them",
-            )
+            f"node {os.uname().nodename} of the cluster has {', '.join(other)}",
+            fix="Install the same versions on every node: scores may depend on them",
         )

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, overload
 
 import numpy as np
 
-from interverse.core.errors import InterventionError, InvalidValueError, check_name, explain
+from interverse.core.errors import InterventionError, InvalidValueError, check_name
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
 from interverse.rollouts.episode import AppliedDo, Episode, Refusal
@@ -296,9 +296,7 @@ def _split(change: Intervention) -> tuple[dict[str, int], Intervention]:
     action = {name: value for name, value in change.fixed.items() if name in rooms.ACTION}
     for name, value in action.items():
         if value.shape or value.dtype.kind not in "iuf" or value % 1 != 0:
-            raise InterventionError(
-                explain(f"{name} is {value.tolist()}", allowed="a whole number"), [name]
-            )
+            raise InterventionError(f"{name} is {value.tolist()}", [name], allowed="a whole number")
     rest = {name: value for name, value in change.fixed.items() if name not in action}
     return {name: int(value) for name, value in action.items()}, Do(rest)
 
@@ -310,7 +308,5 @@ def _draft(
     slot, verb = (action.get(name, fact[name]) for name in rooms.ACTION)
     for name, value, count in zip(rooms.ACTION, (slot, verb), (slots, 7), strict=True):
         if not 0 <= value < count:
-            raise InterventionError(
-                explain(f"{name} is {value}", allowed=f"0 to {count - 1}"), dict(action)
-            )
+            raise InterventionError(f"{name} is {value}", dict(action), allowed=f"0 to {count - 1}")
     return rooms.Draft(verb, pair.address, origin, slot)

@@ -336,13 +336,11 @@ def opened_episodes(path: Path) -> Iterator[h5py.File]:
     except FileFormatError:
         raise
     except HDF5_ERRORS as error:
-        raise FileFormatError(explain(f"{path.name} cannot be read: {error}")) from error
+        raise FileFormatError(f"{path.name} cannot be read: {error}") from error
 
 
 def _read(file: h5py.File, index: int, path: Path) -> Episode:
     try:
         return Episode.read(file[str(index)])
     except HDF5_ERRORS as error:
-        raise FileFormatError(
-            explain(f"episode {index} in {path.name} cannot be read: {error}")
-        ) from error
+        raise FileFormatError(f"episode {index} in {path.name} cannot be read: {error}") from error

@@ -26,7 +26,7 @@ from typing import Any, TypeVar, cast, final
 
 import cloudpickle
 
-from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.core.errors import InterverseError, InvalidValueError
 from interverse.rollouts.pool import LostError, Pool
 
 UnitT = TypeVar("UnitT")
@@ -94,12 +94,10 @@ def run_units(
                     running[pool.start(unit)] = (unit, tries + 1)
                     continue
                 told = InterverseError(
-                    explain(
-                        f"a worker ended by itself {TRIES} times at the same work, for want of"
-                        f" memory perhaps ({error})",
-                        fix="Start the same command again, with fewer workers: what is finished is"
-                        " kept",
-                    )
+                    f"a worker ended by itself {TRIES} times at the same work, for want of"
+                    f" memory perhaps ({error})",
+                    fix="Start the same command again, with fewer workers: what is finished is"
+                    " kept",
                 )
                 if on_lost is None:
                     raise told from error

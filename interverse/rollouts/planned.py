@@ -17,7 +17,6 @@ from interverse.core.errors import (
     InvalidValueError,
     check_number,
     check_whole,
-    explain,
     missing_extra,
 )
 from interverse.rollouts.exported import PicturePolicy, middle
@@ -98,7 +97,7 @@ class PlanSizes:
         check_whole(self.layers, "layers", len(_KERNELS))
         if self.latent < 1:
             raise InvalidValueError(
-                explain(f"pictures of {self.side} pixels vanish in {self.layers} convolutions")
+                f"pictures of {self.side} pixels vanish in {self.layers} convolutions"
             )
         for name, count in (("latent", self.latent * self.hidden), ("filters", self.filters**2)):
             check_whole(count, f"the size of the layers of {name}", _MOST_NUMBERS)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.code import files_hash
-from interverse.core.errors import FileFormatError, check_name, explain
+from interverse.core.errors import FileFormatError, check_name
 from interverse.core.files.atomic import scratch_folder, write_json
 from interverse.core.files.json_text import read_json_object
 
@@ -85,7 +85,7 @@ def read_policy(
     source = Path(folder)
     absent = [name for name in (CARD, WEIGHTS) if not (source / name).is_file()]
     if absent:
-        raise FileFormatError(explain(f"{source} holds no {what}: {absent[0]} is missing"))
+        raise FileFormatError(f"{source} holds no {what}: {absent[0]} is missing")
     try:
         card = read_json_object(source / CARD)
         known = card.pop(_HASH, None)  # older cards have none
@@ -112,9 +112,9 @@ def check_bounds(low: Any, high: Any) -> None:
         if not isinstance(ends, list) or not 1 <= len(ends) <= _MOST_ACTIONS:
             raise FileFormatError(f"{name} is no list of numbers", allowed="one an action")
         if not all(isinstance(n, int | float) and math.isfinite(n) for n in ends):
-            raise FileFormatError(explain(f"{name} holds something else than finite numbers"))
+            raise FileFormatError(f"{name} holds something else than finite numbers")
     if len(low) != len(high) or any(a > b for a, b in zip(low, high, strict=True)):
-        raise FileFormatError(explain("low and high are no bounds of an action"))
+        raise FileFormatError("low and high are no bounds of an action")
 
 
 def check_chain(weights: Mapping[str, Any], names: list[str], first: int, last: int) -> None:
@@ -130,7 +130,7 @@ def check_chain(weights: Mapping[str, Any], names: list[str], first: int, last: 
     for name in names:
         weight, bias = weights.get(f"{name}.weight"), weights.get(f"{name}.bias")
         if weight is None or bias is None:
-            raise FileFormatError(explain(f"no {name}.weight with its bias"))
+            raise FileFormatError(f"no {name}.weight with its bias")
         shape = tuple(weight.shape)
         if len(shape) != 2 or shape[1] != width or tuple(bias.shape) != (shape[0],):
             raise FileFormatError(f"{name}.weight is {shape}", allowed=f"(out, {width})")

@@ -13,7 +13,6 @@ from interverse.core.errors import (
     InvalidValueError,
     check_number,
     check_whole,
-    explain,
     missing_extra,
 )
 from interverse.core.files.atomic import atomic
@@ -91,5 +90,5 @@ def write_video(frames: Iterable[Frame], path: str | os.PathLike[str], *, fps: f
             if writer is not None:
                 writer.close()
         if writer is None:
-            raise InvalidValueError(explain("there are no pictures to write"))
+            raise InvalidValueError("there are no pictures to write")
     return target

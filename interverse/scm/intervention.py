@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InterventionError, explain
+from interverse.core.errors import FileFormatError, InterventionError
 from interverse.core.rng import Noise
 from interverse.scm.space import Space, space_from_json, space_to_json
 
@@ -74,7 +74,7 @@ class Do(Intervention):
             try:
                 frozen[name] = np.array(value)
             except ValueError as error:
-                raise InterventionError(explain(f"{name} is no array: {error}"), [name]) from error
+                raise InterventionError(f"{name} is no array: {error}", [name]) from error
             frozen[name].flags.writeable = False
         self.values: Assignment = MappingProxyType(frozen)
 
@@ -225,11 +225,9 @@ def _check_names(given: object) -> None:
             return
         problem += f" with the name {wrong[0]!r}"
     raise InterventionError(
-        explain(
-            problem,
-            allowed="a mapping from variable name to value, Do, Shift, Replace",
-            fix='Pass {"block_0/mass": 0.03}, for instance',
-        )
+        problem,
+        allowed="a mapping from variable name to value, Do, Shift, Replace",
+        fix='Pass {"block_0/mass": 0.03}, for instance',
     )
 
 
@@ -246,7 +244,7 @@ def intervention_from_json(data: Mapping[str, Any]) -> Intervention:
         if kind == "joint":
             return Joint(tuple(intervention_from_json(part) for part in body))
     except (ValueError, AttributeError, KeyError, TypeError) as error:
-        raise FileFormatError(explain(f"not an intervention: {error}")) from error
+        raise FileFormatError(f"not an intervention: {error}") from error
     raise FileFormatError(f"not an intervention: {kind!r}", allowed="do, shift, replace")
 
 

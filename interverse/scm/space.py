@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 
 FloatArray = NDArray[np.float64]
 _LENGTH_TOLERANCE = 1e-3  # of a quaternion's squared length: one written with four digits is meant
@@ -32,13 +32,25 @@ class Space(ABC):
 
     @property
     @abstractmethod
-    def low(self) -> NDArray[Any]:
-        """The least value of each component."""
+    def _bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        """The least and the greatest value, of each component or of all."""
+
+    @functools.cached_property
+    def _ends(self) -> list[NDArray[Any]]:
+        """The bounds of each component, with a leading world axis where they depend on values."""
+        kind, whole = np.int64 if self.integral else np.float64, len(self.shape)
+        ends = [np.array(bound, dtype=kind) for bound in self._bounds]
+        return [e if e.ndim > whole else np.array(np.broadcast_to(e, self.shape)) for e in ends]
 
     @property
-    @abstractmethod
+    def low(self) -> NDArray[Any]:
+        """The least value of each component."""
+        return self._ends[0].copy()
+
+    @property
     def high(self) -> NDArray[Any]:
         """The greatest value of each component."""
+        return self._ends[1].copy()
 
     @abstractmethod
     def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -71,12 +83,20 @@ class Space(ABC):
 
     def nearest(self, values: NDArray[Any]) -> NDArray[Any]:
         """Returns the point of the space next to each of (..., *shape) values."""
-        inside = np.clip(np.rint(values) if self.integral else values, self.low, self.high)
+        inside = np.clip(np.rint(values) if self.integral else values, *self._ends)
         return inside.astype(np.int64) if self.integral else inside
 
     def same(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each two of (..., *shape) values are one, but for rounding."""
         return self._all(np.abs(a - b) <= _ROUNDING * (1.0 + np.abs(a)))
+
+    def _fix_bounds(self) -> None:
+        """Keeps bounds that are arrays as copies that cannot be changed: worlds share spaces."""
+        for name in ("least", "most"):
+            if not np.isscalar(bound := getattr(self, name)):
+                fixed = np.array(bound, dtype=np.int64 if self.integral else np.float64)
+                fixed.flags.writeable = False
+                object.__setattr__(self, name, fixed)
 
     def _shaped(self, uniform: FloatArray) -> FloatArray:
         return uniform.reshape((*uniform.shape[:-1], *self.shape))
@@ -84,15 +104,6 @@ class Space(ABC):
     def _all(self, holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
         axes = tuple(range(-len(self.shape), 0))
         return np.asarray(np.all(holds, axis=axes) if axes else holds)
-
-
-def _fix_bounds(space: Space, dtype: type) -> None:
-    """Keeps bounds that are arrays as copies that cannot be changed: worlds share their spaces."""
-    for name in ("least", "most"):
-        if not np.isscalar(bound := getattr(space, name)):
-            fixed: NDArray[Any] = np.array(bound, dtype=dtype)
-            fixed.flags.writeable = False
-            object.__setattr__(space, name, fixed)
 
 
 @final
@@ -113,28 +124,15 @@ class Box(Space):
     open_high: bool = False
 
     def __post_init__(self) -> None:
-        _fix_bounds(self, np.float64)
+        self._fix_bounds()
         if np.any(self.low > self.high):
             raise InvalidValueError(
-                explain(f"a Box needs low <= high, got low {self.low} and high {self.high}")
+                f"a Box needs low <= high, got low {self.low} and high {self.high}"
             )
 
-    @functools.cached_property
-    def _ends(self) -> list[FloatArray]:
-        """The bounds of each component, with a leading world axis where they depend on values."""
-        ends = [np.array(bound, dtype=np.float64) for bound in (self.least, self.most)]
-        whole = len(self.shape)
-        return [e if e.ndim > whole else np.array(np.broadcast_to(e, self.shape)) for e in ends]
-
     @property
-    def low(self) -> FloatArray:
-        """The least value of each component."""
-        return self._ends[0].copy()
-
-    @property
-    def high(self) -> FloatArray:
-        """The greatest value of each component."""
-        return self._ends[1].copy()
+    def _bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        return self.least, self.most
 
     def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each value lies between the bounds.
@@ -152,11 +150,12 @@ class Box(Space):
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
         """Returns values uniform in the box; rounding never lands on an open end."""
-        return self.nearest(self.low + self._shaped(uniform) * (self.high - self.low))
+        low, high = self._ends
+        return self.nearest(low + self._shaped(uniform) * (high - low))
 
     def nearest(self, values: NDArray[Any]) -> FloatArray:
         """Returns the point of the box next to each value, never on an open end."""
-        low, high = self.low, self.high
+        low, high = self._ends
         values, free = np.clip(values, low, high), low < high
         if self.open_low:
             values = np.where(free & (values <= low), np.nextafter(low, high), values)
@@ -176,28 +175,22 @@ class Integers(Space):
     integral = True
 
     def __post_init__(self) -> None:
-        _fix_bounds(self, np.int64)
+        self._fix_bounds()
 
     @property
-    def low(self) -> NDArray[np.int64]:
-        """The least value of each component."""
-        return np.array(np.broadcast_to(np.asarray(self.least, dtype=np.int64), self.shape))
-
-    @property
-    def high(self) -> NDArray[np.int64]:
-        """The greatest value of each component."""
-        return np.array(np.broadcast_to(np.asarray(self.most, dtype=np.int64), self.shape))
+    def _bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        return self.least, self.most
 
     def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each value is whole and between the bounds."""
-        whole = values == np.floor(values)
-        return self._all(whole & (values >= self.low) & (values <= self.high))
+        low, high = self._ends
+        return self._all((values == np.floor(values)) & (values >= low) & (values <= high))
 
     def from_uniform(self, uniform: FloatArray) -> NDArray[np.int64]:
         """Returns whole numbers, each equally likely."""
-        u = self._shaped(uniform)
-        span = self.high - self.low + 1
-        return np.asarray(self.low + np.floor(u * span).astype(np.int64))
+        low, high = self._ends
+        drawn = np.floor(self._shaped(uniform) * (high - low + 1))
+        return np.asarray(low + drawn.astype(np.int64))
 
 
 def boolean(shape: tuple[int, ...] = ()) -> Integers:
@@ -215,14 +208,8 @@ class Choice(Space):
     integral = True
 
     @property
-    def low(self) -> NDArray[np.int64]:
-        """The smallest option."""
-        return np.full(self.shape, min(self.options), dtype=np.int64)
-
-    @property
-    def high(self) -> NDArray[np.int64]:
-        """The largest option."""
-        return np.full(self.shape, max(self.options), dtype=np.int64)
+    def _bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        return min(self.options), max(self.options)
 
     def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each value is one of the options."""
@@ -235,8 +222,7 @@ class Choice(Space):
 
     def from_uniform(self, uniform: FloatArray) -> NDArray[np.int64]:
         """Returns options, each equally likely."""
-        u = self._shaped(uniform)
-        chosen = (u * len(self.options)).astype(np.int64)
+        chosen = (self._shaped(uniform) * len(self.options)).astype(np.int64)
         return np.asarray(np.asarray(self.options, dtype=np.int64)[chosen])
 
 
@@ -248,14 +234,8 @@ class Angle(Space):
     shape: tuple[int, ...] = ()
 
     @property
-    def low(self) -> FloatArray:
-        """Minus pi."""
-        return np.full(self.shape, -math.pi)
-
-    @property
-    def high(self) -> FloatArray:
-        """Plus pi."""
-        return np.full(self.shape, math.pi)
+    def _bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        return -math.pi, math.pi
 
     def inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Returns whether each angle lies in [-pi, pi]."""
@@ -275,14 +255,8 @@ class UnitQuaternion(Space):
     shape: tuple[int, ...] = (4,)
 
     @property
-    def low(self) -> FloatArray:
-        """The least value of each component."""
-        return np.array([0.0, 0.0, -1.0, -1.0]) if self.yaw_only else -np.ones(4)
-
-    @property
-    def high(self) -> FloatArray:
-        """The greatest value of each component."""
-        return np.array([0.0, 0.0, 1.0, 1.0]) if self.yaw_only else np.ones(4)
+    def _bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        return (0.0, 0.0, -1.0, -1.0) if self.yaw_only else -1.0, (0.0, 0.0, 1.0, 1.0) if self.yaw_only else 1.0
 
     @property
     def rule(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, unknown
 from interverse.scm.space import Space, hull, space_to_json
 
 Kind = Literal["state", "latent", "appearance", "goal", "robot", "graph"]
@@ -159,7 +159,7 @@ def table(*variables: Variable) -> Mapping[str, Variable]:
     out: dict[str, Variable] = {}
     for variable in variables:
         if variable.name in out:
-            raise InvalidValueError(explain(f"variable {variable.name!r} is declared twice"))
+            raise InvalidValueError(f"variable {variable.name!r} is declared twice")
         out[variable.name] = variable
     return MappingProxyType(out)
 
@@ -185,7 +185,7 @@ def with_defaults(variables: Mapping[str, Variable], defaults: Values) -> Mappin
         try:
             array = np.asarray(value, dtype=variable.dtype)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidValueError(explain(f"default of {name}: {error}")) from error
+            raise InvalidValueError(f"default of {name}: {error}") from error
         domain = variable.domain
         if not domain.contains(array):
             bounds = f"{domain.low.tolist()} to {domain.high.tolist()} {domain.rule}"

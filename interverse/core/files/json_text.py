@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError
 
 MOST_BYTES = 8 * 2**20
 _DEEPEST = 64
@@ -51,7 +51,7 @@ def parse_json(text: str | bytes, what: str = "the text") -> Any:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FileFormatError(explain(f"{what} is no JSON: {error}")) from error
+        raise FileFormatError(f"{what} is no JSON: {error}") from error
     _check_depth(value, what)
     return value
 

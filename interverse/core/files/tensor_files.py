@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from interverse.core.errors import FileFormatError, explain, missing_extra
+from interverse.core.errors import FileFormatError, missing_extra
 from interverse.core.files.atomic import atomic
 from interverse.core.files.limits import check_count
 from interverse.core.files.zip_archive import open_zip
@@ -33,7 +33,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
     except FileFormatError:
         raise
     except (SafetensorError, OSError, ValueError, TypeError, RuntimeError, MemoryError) as error:
-        raise FileFormatError(explain(f"{source.name} holds no tensors: {error}")) from error
+        raise FileFormatError(f"{source.name} holds no tensors: {error}") from error
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, Any], *, durable: bool = False) -> Path:
@@ -71,7 +71,7 @@ def read_torch(source: str | os.PathLike[str] | bytes, what: str = "") -> Mappin
         raise FileFormatError(f"{name} holds a {type(found).__name__}", allowed="a mapping")
     for part in _tensors(found):
         if part.numel() * part.element_size() > part.untyped_storage().nbytes():
-            raise FileFormatError(explain(f"{name} has a tensor that is larger than its bytes"))
+            raise FileFormatError(f"{name} has a tensor that is larger than its bytes")
     return found
 
 

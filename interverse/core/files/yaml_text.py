@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from interverse.core.errors import FileFormatError, check_name, explain
+from interverse.core.errors import FileFormatError, check_name
 from interverse.core.files.limits import check_count
 
 _MOST_BYTES = 64 * 2**10
@@ -64,7 +64,7 @@ def parse_yaml(text: str | bytes, what: str = "the text") -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, FileFormatError):
             raise
-        raise FileFormatError(explain(f"{what}{_where(error)}")) from error
+        raise FileFormatError(f"{what}{_where(error)}") from error
     return None if node is None else _value(node, what)
 
 
@@ -116,7 +116,7 @@ def _value(node: yaml.Node, what: str) -> Any:
         if not isinstance(name, str) or name in out or name == "<<":
             line = key.start_mark.line + 1
             fault = f"a second key {name!r}" if name in out else "a key that is no name"
-            raise FileFormatError(explain(f"{what}, line {line}, has {fault}"))
+            raise FileFormatError(f"{what}, line {line}, has {fault}")
         out[name] = _value(part, what)
     return out
 

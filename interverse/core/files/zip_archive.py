@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, explain
+from interverse.core.errors import FileFormatError
 from interverse.core.files.limits import check_count, check_unfolded
 
 _FAULTS = (
@@ -51,13 +51,13 @@ def open_zip(source: Source, what: str = "") -> Iterator[zipfile.ZipFile]:
     except FileFormatError:
         raise
     except _FAULTS as error:
-        raise FileFormatError(explain(f"{name} is no zip archive, or corrupt: {error}")) from error
+        raise FileFormatError(f"{name} is no zip archive, or corrupt: {error}") from error
 
 
 def _check(members: list[zipfile.ZipInfo], name: str, size: int) -> None:
     check_count(name, len(members), _MOST_MEMBERS)
     if sum(member.compress_size for member in members) > size:
-        raise FileFormatError(explain(f"members of {name} overlap"))
+        raise FileFormatError(f"members of {name} overlap")
     check_unfolded(name, unfolded=sum(member.file_size for member in members), stored=size)
     for member in members:
         path = PurePosixPath(member.filename)
@@ -87,7 +87,7 @@ def read_npz(source: Source, what: str = "") -> dict[str, NDArray[Any]]:
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     if not member.filename.endswith(_SUFFIX):
-        raise FileFormatError(explain(f"the archive has a member {member.filename!r}"))
+        raise FileFormatError(f"the archive has a member {member.filename!r}")
     try:
         with archive.open(member) as file:
             # Raises unless the array is as large as its bytes: NumPy would make room for it
@@ -98,12 +98,10 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
             if dtype.hasobject:
                 raise FileFormatError(f"{member.filename} holds Python objects", allowed="numbers")
             if any(n < 0 for n in shape) or math.prod(shape) * dtype.itemsize > member.file_size:
-                raise FileFormatError(
-                    explain(f"{member.filename} is shorter than its shape {shape}")
-                )
+                raise FileFormatError(f"{member.filename} is shorter than its shape {shape}")
         with archive.open(member) as file:
             return np.asarray(npy.read_array(file, allow_pickle=False))
     except FileFormatError:
         raise
     except (ValueError, TypeError, KeyError, SyntaxError, MemoryError, RecursionError) as error:
-        raise FileFormatError(explain(f"{member.filename} is no array: {error}")) from error
+        raise FileFormatError(f"{member.filename} is no array: {error}") from error
