@@ -25,10 +25,21 @@ from interverse.scm.variable import SpaceName, Variable, lookup
 from interverse.worlds.world import Index
 
 
+class _Patterned(Actor):
+    """Acts on the variables that match some patterns."""
+
+    patterns: tuple[str, ...]
+
+    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
+        """Raises if a pattern names nothing to draw."""
+        check_some(self.patterns, "patterns")
+        drawable(variables, self.patterns)
+
+
 @final
 @dataclass(slots=True, kw_only=True)
 @validated
-class Adaptive(Actor):
+class Adaptive(_Patterned):
     """Draws from a share of the space that grows and shrinks with success.
 
     The share lies around the point of the space that is next to the default.
@@ -53,17 +64,11 @@ class Adaptive(Actor):
     def __post_init__(self) -> None:
         check_number(self.lower_at, "lower_at", most=self.raise_at)
 
-    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
-        """Raises if a pattern names nothing to draw."""
-        check_some(self.patterns, "patterns")
-        drawable(variables, self.patterns)
-
     def act(self, moment: Moment) -> Assignment:
         """Returns draws pulled towards the default by what is missing to the full share."""
         out: dict[str, NDArray[Any]] = {}
-        for name, values in moment.draw(
-            drawable(moment.variables, self.patterns), self.space
-        ).items():
+        names = drawable(moment.variables, self.patterns)
+        for name, values in moment.draw(names, self.space).items():
             if (space := moment.region(name, self.space, out)) is not None:
                 pulled = between(space, moment.variables[name].default, values, self.share)
                 masked = np.ma.isMaskedArray(values)  # some worlds have no such object
@@ -94,7 +99,7 @@ Critic = Callable[[Moment, Assignment], NDArray[np.float64]]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 @validated
-class Adversarial(Actor):
+class Adversarial(_Patterned):
     """Draws k times and keeps, per world, the draw with the lowest expected score."""
 
     patterns: tuple[str, ...]
@@ -103,11 +108,6 @@ class Adversarial(Actor):
     draws: Annotated[int, whole(10**9)] = 8
     space: SpaceName | None = None
     """The region to draw from; None takes the curriculum's, A by default."""
-
-    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
-        """Raises if a pattern names nothing to draw."""
-        check_some(self.patterns, "patterns")
-        drawable(variables, self.patterns)
 
     def act(self, moment: Moment) -> Assignment:
         """Returns each world's worst draw."""
@@ -189,7 +189,7 @@ def _check_target(name: str, value: object, space: Space, where: str, *, fix: st
 
 @final
 @dataclass(slots=True, kw_only=True)
-class AgentDriven(Actor):
+class AgentDriven(_Patterned):
     """Maps numbers in [-1, 1], set with `choose`, onto the variables' spaces."""
 
     may_idle: ClassVar[bool] = True  # the agent may choose what holds
@@ -197,11 +197,6 @@ class AgentDriven(Actor):
     space: SpaceName | None = None
     """The region to choose from; None takes the curriculum's, A by default."""
     _choice: NDArray[np.float64] | None = field(default=None)
-
-    def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:
-        """Raises if a pattern names nothing to choose."""
-        check_some(self.patterns, "patterns")
-        drawable(variables, self.patterns)
 
     def size(self, moment: Moment) -> int:
         """Returns how many numbers the agent must choose per world."""

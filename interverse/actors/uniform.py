@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,8 +148,7 @@ class Everything(Actor):
         left_out = self._left_out(variables)
         for pattern, region in self.but.items():
             drawable(variables, [pattern], region)
-        left = [n for n in drawable(variables, ["*"]) if n not in left_out]
-        _check_some([*left, *self.but])
+        _check_some([*self.but, *(n for n in drawable(variables, ["*"]) if n not in left_out)])
 
     def _left_out(self, variables: Mapping[str, Variable]) -> set[str]:
         named = matching(variables, self.without, read_only=True)
@@ -247,6 +246,9 @@ class Joints(Actor):
 class _OfThings(Actor):
     """Draws some variables of the things whose names start with `group`."""
 
+    what: ClassVar[str]  # it draws, for messages
+    whole: ClassVar[str] = "anything"
+    mend: ClassVar[Mapping[str, str]] = {"allowed": "appearance variables with a space"}
     group: str = ""
     """Only things whose names start so: `block`, `finger_0`, `floor`; empty takes all."""
     space: SpaceName | None = None
@@ -261,23 +263,17 @@ class _OfThings(Actor):
         return moment.draw(self._some(moment.variables), self.space)
 
     def _some(self, variables: Mapping[str, Variable]) -> Collection[str]:
-        if not (chosen := self._chosen(variables)):
-            raise self._nothing()
+        names = matching(variables, [f"{self.group}*"])
+        spaced = [name for name in names if variables[name].space_a is not None]
+        found = [(name, variables[name].kind, name.rpartition("/")[2]) for name in spaced]
+        if not (chosen := self._chosen(found)):
+            told = f"the world has no {self.what} to draw of {self.group or self.whole}"
+            raise InvalidValueError(told, **self.mend)
         return chosen
 
-    def _found(self, variables: Mapping[str, Variable]) -> list[tuple[str, str, str]]:
-        """Returns name, kind and last word of what the group has with a space."""
-        names = matching(variables, [f"{self.group}*"])
-        found = [(n, variables[n].kind, n.rpartition("/")[2]) for n in names]
-        return [row for row in found if variables[row[0]].space_a is not None]
-
     @abstractmethod
-    def _chosen(self, variables: Mapping[str, Variable]) -> Collection[str]:
-        """Returns what to draw."""
-
-    @abstractmethod
-    def _nothing(self) -> InvalidValueError:
-        """Returns the error for a group that has none of it."""
+    def _chosen(self, found: Iterable[tuple[str, str, str]]) -> Collection[str]:
+        """Returns what to draw, of names with their kinds and last words."""
 
 
 @final
@@ -285,19 +281,16 @@ class _OfThings(Actor):
 class PhysicalProperties(_OfThings):
     """CausalWorld's physical properties actor: each thing's mass, else its friction."""
 
-    def _chosen(self, variables: Mapping[str, Variable]) -> Collection[str]:
+    what = "mass or friction"
+    mend: ClassVar[Mapping[str, str]] = {"fix": "Give a group such as block or floor"}
+
+    def _chosen(self, found: Iterable[tuple[str, str, str]]) -> Collection[str]:
         chosen: dict[str, str] = {}
         for quality in ("mass", "friction"):  # of each thing the first that has a space
-            for name, _, last in self._found(variables):
+            for name, _, last in found:
                 if last == quality:
                     chosen.setdefault(name.rpartition("/")[0], name)
         return chosen.values()
-
-    def _nothing(self) -> InvalidValueError:
-        return InvalidValueError(
-            f"the world has no mass or friction to draw of {self.group or 'anything'}",
-            fix="Give a group such as block or floor",
-        )
 
 
 @final
@@ -305,6 +298,7 @@ class PhysicalProperties(_OfThings):
 class RigidPose(_OfThings):
     """CausalWorld's rigid pose actor: draws the pose of every object that is not a goal."""
 
+    what, whole = "pose", "any object"
     positions: bool = True
     """Whether to draw positions."""
     orientations: bool = True
@@ -321,15 +315,13 @@ class RigidPose(_OfThings):
         places = ("cylindrical_position", "position") * self.positions
         return (*places, *("orientation",) * self.orientations)
 
-    def _chosen(self, variables: Mapping[str, Variable]) -> list[str]:
-        found = self._found(variables)
-        return [name for name, kind, last in found if kind == "state" and last in self._parts]
+    @property
+    def mend(self) -> Mapping[str, str]:  # type: ignore[override]
+        """What may be drawn, for the message."""
+        return {"allowed": f"state variables named {', '.join(self._parts)} with a space"}
 
-    def _nothing(self) -> InvalidValueError:
-        return InvalidValueError(
-            f"the world has no pose to draw of {self.group or 'any object'}",
-            allowed=f"state variables named {', '.join(self._parts)} with a space",
-        )
+    def _chosen(self, found: Iterable[tuple[str, str, str]]) -> list[str]:
+        return [name for name, kind, last in found if kind == "state" and last in self._parts]
 
 
 @final
@@ -337,11 +329,7 @@ class RigidPose(_OfThings):
 class Visual(_OfThings):
     """CausalWorld's visual actor: draws every colour, and every other look with a space."""
 
-    def _chosen(self, variables: Mapping[str, Variable]) -> list[str]:
-        return [name for name, kind, _ in self._found(variables) if kind == "appearance"]
+    what = "looks"
 
-    def _nothing(self) -> InvalidValueError:
-        return InvalidValueError(
-            f"the world has no looks to draw of {self.group or 'anything'}",
-            allowed="appearance variables with a space",
-        )
+    def _chosen(self, found: Iterable[tuple[str, str, str]]) -> list[str]:
+        return [name for name, kind, _ in found if kind == "appearance"]

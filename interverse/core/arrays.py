@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -112,12 +112,40 @@ def converter(device: str) -> Callable[[Any], Array]:
     return convert
 
 
-def to_numpy(array: Array) -> NDArray[Any]:
-    """Returns the array as NumPy, copied only from a GPU."""
+def to_numpy(array: Any) -> NDArray[Any]:
+    """Returns an array, a tensor on any device or numbers as NumPy, copied only if needed."""
     if isinstance(array, np.ndarray):
         return array
-    rows: NDArray[Any] = array.cpu().numpy()
-    return rows
+    held = array.detach().cpu().numpy() if callable(getattr(array, "detach", None)) else array
+    return np.asarray(held)
+
+
+def mapped(function: Callable[..., Any], *trees: Any) -> Any:
+    """Returns what a function gives for arrays, or for each array of dicts of them, however deep.
+
+    >>> mapped(lambda a, b: a + b, {"x": 1, "y": {"z": 2}}, {"x": 10, "y": {"z": 20}})
+    {'x': 11, 'y': {'z': 22}}
+    """
+    if isinstance(trees[0], Mapping):
+        return {n: mapped(function, *(tree[n] for tree in trees)) for n in trees[0]}
+    return function(*trees)
+
+
+def leaves(tree: Any) -> list[Any]:
+    """Returns an array in a list, or all arrays of dicts of them in order."""
+    if isinstance(tree, Mapping):
+        return [leaf for part in tree.values() for leaf in leaves(part)]
+    return [tree]
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Returns whether two arrays, or dicts and lists of them, are equal; a NaN equals another."""
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(alike(one[n], other[n]) for n in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(alike, one, other))
+    mine, theirs = to_numpy(one), to_numpy(other)
+    return np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == theirs.dtype.kind == "f")
 
 
 def batch_ids(worlds: NDArray[np.int64], num_worlds: int) -> NDArray[np.int32] | None:

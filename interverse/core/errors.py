@@ -79,6 +79,10 @@ class RenderError(InterverseError, RuntimeError):
     """No GL library could draw; the text names the packages that mend it."""
 
 
+class LostError(Exception):
+    """A worker, or the machine it ran on, went away before its unit was done."""
+
+
 def explain(problem: str, *, allowed: str = "", fix: str = "") -> str:
     """Returns one line: the problem (with what was given), what is allowed, how to mend it.
 

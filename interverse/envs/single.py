@@ -145,11 +145,11 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         self.driver.world.close()
 
 
-def first(observation: Any) -> Any:
-    """Returns world 0's part of a batched observation."""
-    if isinstance(observation, dict):
-        return {name: first(value) for name, value in observation.items()}
-    return observation[0]
+def first(observation: Any, world: int = 0) -> Any:
+    """Returns one world's part of a batched observation."""
+    if isinstance(observation, Mapping):
+        return {name: first(part, world) for name, part in observation.items()}
+    return observation[world]
 
 
 def _first_entries(info: Mapping[str, Any]) -> dict[str, Any]:

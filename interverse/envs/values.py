@@ -8,6 +8,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core import arrays
 from interverse.core.notebook import table_html
 from interverse.scm.graph import CausalGraph
 from interverse.scm.variable import Variable, lookup
@@ -128,6 +129,4 @@ class FirstWorld(PresentItems[NDArray[Any]]):
 
 def to_numpy(array: Any, dtype: Any = None) -> NDArray[Any]:
     """Returns a fresh NumPy array from a NumPy array or a Torch tensor on any device."""
-    if not isinstance(array, np.ndarray):
-        array = array.detach().cpu().numpy() if callable(getattr(array, "detach", None)) else array
-    return np.array(array, dtype=dtype)
+    return np.array(arrays.to_numpy(array), dtype=dtype)

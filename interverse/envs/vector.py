@@ -29,6 +29,7 @@ from interverse.envs.build import (
 )
 from interverse.envs.checks import select_worlds
 from interverse.envs.driver import CopyableEnv, Driver, Transition
+from interverse.envs.single import first
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import Intervention, Outcome
 
@@ -154,7 +155,7 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         info = self._mixed_info(moment, fresh, ended)
         info["final_obs"], info["_final_obs"] = np.full(self.num_envs, None), ended
         for world in self._everyone[ended].tolist():  # Gymnasium's form: one by one, else None
-            info["final_obs"][world] = _row(moment.observation, world)
+            info["final_obs"][world] = first(moment.observation, world)
         info["final_info"] = self._told(moment, self._everyone[ended], self.num_envs)
         info["_final_info"] = ended.copy()
         return fresh.observation, info
@@ -248,13 +249,6 @@ def _batched(space: gym.Space[Any], count: int) -> gym.Space[Any]:
     for name in ("low", "high", "bounded_below", "bounded_above"):
         out.__dict__[name] = np.broadcast_to(getattr(space, name), out._shape)
     return out
-
-
-def _row(observation: Any, world: int) -> Any:
-    """Returns one world's part of a batched observation."""
-    if isinstance(observation, dict):
-        return {name: _row(value, world) for name, value in observation.items()}
-    return observation[world]
 
 
 def _with_rows(array: Any, rows: Any, chosen: NDArray[np.bool_]) -> Any:

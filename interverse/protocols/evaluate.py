@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from interverse._version import __version__
 from interverse.actors.actor import matching
+from interverse.core.arrays import alike
 from interverse.core.code import code_identity, stamp
 from interverse.core.errors import (
     FileFormatError,
@@ -332,7 +333,7 @@ def _unseen_note(protocol: Protocol, driver: Driver) -> str:
     driver.reset(_ONE, seeds=[0])
     before = copy.deepcopy(world.observe())
     protocol.apply(driver, _ONE)
-    if not _alike(before, world.observe()):
+    if not alike(before, world.observe()):
         return ""
     return (
         f"Protocol {protocol.name} changes looks alone, and observations show none: its scores are"
@@ -379,7 +380,7 @@ def _check_own(driver: Driver) -> None:
             told.append(f"{name} of one world has shape {shape}, not (1,)")
     if not told:
         driver.step(uniform_action(world.action_space, noise), _ONE)
-    if not _alike(first, before):
+    if not alike(first, before):
         told.append("observe() returns its buffer, so earlier observations change: return a copy")
     score = world.score()
     if to_numpy(score.terminated).dtype.kind != "b":
@@ -401,12 +402,6 @@ def _check_own(driver: Driver) -> None:
             f"{driver.id} breaks what scores rest on: {'; '.join(told)}",
             fix="`interverse check ID` tries all that a world promises",
         )
-
-
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, Mapping):
-        return all(_alike(one[name], other[name]) for name in one)
-    return np.array_equal(to_numpy(one), to_numpy(other), equal_nan=to_numpy(one).dtype.kind == "f")
 
 
 def _ranges(variable: Variable) -> dict[str, Any]:

@@ -20,10 +20,10 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import leaves, mapped, to_numpy
 from interverse.core.errors import InvalidValueError
 from interverse.envs.build import build_world, options_of
 from interverse.envs.driver import Driver
-from interverse.envs.values import to_numpy
 from interverse.metrics import METRICS
 from interverse.protocols.measures import FRACTION, Metric, Steps, is_registered
 from interverse.protocols.protocol import Protocol
@@ -83,14 +83,13 @@ def run_unit(unit: Unit, policy: PolicyLike) -> list[dict[str, Any]]:
     with unpacked_policy(policy) as actor:
         if not unit.again:
             return play(unit, actor, numbers)
-        first, again = Course(unit.again), Course(unit.again)
+        first, again = Course(unit.again), Course(unit.again, alone=True)
         rows = play(unit, actor, numbers, course=first)
         # The twin's neighbours in the policy's batch show the twin itself; where the episode was
         # the only one, and they did so already, the next one.
-        twin = numbers[-1:] if len(numbers) > 1 else numbers[0] // ROWS * ROWS + np.array(
-            [(numbers[0] + 1) % ROWS, numbers[0] % ROWS]
-        )  # fmt: skip
-        play(replace(unit, metrics=()), actor, twin, course=again, only_course=True)
+        start, last = int(numbers[0]) // ROWS * ROWS, int(numbers[-1])
+        twin = [last] if len(numbers) > 1 else [start + (last + 1) % ROWS, last]
+        play(replace(unit, metrics=()), actor, np.array(twin), course=again)
     exact = str(unit.options.get("device", "cpu")) == "cpu"
     # Pictures of high quality never repeat to the bit; a refused row says itself what went wrong.
     if unit.options.get("quality") != "high" and not rows[-1]["refused"]:
@@ -103,9 +102,7 @@ def play(
     policy: PolicyLike,
     numbers: NDArray[np.int64],
     look: Callable[[World, int], None] | None = None,
-    *,
     course: Course | None = None,
-    only_course: bool = False,
 ) -> list[dict[str, Any]]:
     """Returns the results rows of the episodes with these numbers, played side by side.
 
@@ -115,9 +112,8 @@ def play(
         numbers: of the episodes, all of one block of fifty.
         look: called with the world and the step before each action and after the last.
         course: takes in the way of the last row.
-        only_course: stop where the course has all its steps.
     """
-    count = len(numbers)
+    count, course = len(numbers), course or Course(0.0)
     options = {"threads": 1, **unit.options, **unit.protocol.options}
     world, everyone = build_world(unit.task, count, options), np.arange(count)
     try:
@@ -131,8 +127,8 @@ def play(
         actor.start(unit.seed)
         scorer = EpisodeScorer(driver, unit.metrics, given)
         for step in range(world.max_steps):
-            follows = course is not None and course.wants(world.max_steps)
-            if only_course and not follows:
+            follows = course.wants(world.max_steps)
+            if course.alone and not follows:
                 break
             if step in unit.protocol.at:
                 scorer.intervened(unit.protocol.apply(driver, everyone[~scorer.done]), step)
@@ -141,12 +137,12 @@ def play(
                 look(world, step)
             action = actor(observation)
             scorer.before(observation, action)
-            if course is not None and follows:
-                course.meets(count - 1, observation, action)
+            if follows:
+                course.meets(observation, action)
             observation, *result = driver.step(action, everyone)[:5]
             scorer.after(*result)
-            if course is not None and follows:
-                course.gets(count - 1, *result[:3])
+            if follows:
+                course.gets(*result[:3])
             if scorer.done.all():
                 break
         scorer.before(observation, None)
@@ -212,8 +208,16 @@ class EpisodeScorer:
         self._drawn: list[dict[str, Any]] = [
             {name: rows[row] for name, rows in given.items()} for row in range(n)
         ]
-        self._film = _StepRecord(driver, metrics) if metrics else None
         self._traces = [hashlib.blake2b(digest_size=8) for _ in range(n)]
+        self._metrics = metrics  # the steps themselves are kept for them alone
+        space = driver.world.observation_space
+        flat = isinstance(space, gym.spaces.Box) and len(space.shape) == 1
+        self._sees = flat or any(metric.observations for metric in metrics)
+        names = dict.fromkeys(name for metric in metrics for name in metric.values)
+        self._values: dict[str, list[Any]] = {name: [] for name in names}
+        self._seen: list[Any] = []
+        self._actions: list[Any] = []
+        self._info: list[Mapping[str, Any]] = []
 
     def intervened(self, reasons: Mapping[int, str], step: int) -> None:
         """Notes refused episodes, and the values that this step set in the others."""
@@ -236,14 +240,20 @@ class EpisodeScorer:
             if not self._length.any():
                 world, values = self._driver.world, self._driver.values
                 starts = [values[n] for n in world.variables if n not in world.reset_variables]
-                for part in (*starts, *_leaves(_numpy(observation))):
+                for part in (*starts, *leaves(observation)):
                     self._trace(part, range(len(self.done)))
             self._trace(action, np.flatnonzero(~self.done).tolist())
-        if self._film is not None:
-            self._film.before(observation, action)
+        if not self._metrics:
+            return
+        if self._sees:
+            self._seen.append(mapped(to_numpy, observation))
+        for name, rows in self._values.items():
+            rows.append(self._driver.values[name])
+        if action is not None:
+            self._actions.append(np.array(action))
 
     def _trace(self, rows: Any, worlds: Iterable[int]) -> None:
-        given = rows if isinstance(rows, np.ndarray) else np.asarray(to_numpy(rows))
+        given = to_numpy(rows)
         for row in worlds:
             self._traces[row].update(_bytes(given[row]))
 
@@ -272,8 +282,8 @@ class EpisodeScorer:
             self._fraction.append(np.where(alive, info[FRACTION], np.nan))
         if "success" in info:
             self._success = np.where(alive, info["success"], self._success)
-        if self._film is not None:
-            self._film.after(reward, info)
+        if self._metrics:
+            self._info.append({k: np.array(v) for k, v in info.items() if k[0] != "_"})
         self.done = self.done | terminated | truncated
 
     def rows(
@@ -296,8 +306,8 @@ class EpisodeScorer:
             scored |= {"return": float(total[row]), "trace": self._traces[row].hexdigest()}
             if not np.isnan(self._success[row]):
                 scored["score:success"] = float(self._success[row])
-            if self._film is not None:
-                scored |= self._film.scores(row, int(self._length[row]), base)
+            if self._metrics:
+                scored |= self._measured(row, base)
             for name, value in self._drawn[row].items():
                 # A protocol that acts more than once has a column for each time.
                 told = name if len(protocol.at) > 1 else name.partition("@")[0]
@@ -308,76 +318,27 @@ class EpisodeScorer:
             out.append(base | {"refused": False} | scored)
         return out
 
-
-def _leaves(seen: Any) -> list[Any]:
-    if isinstance(seen, Mapping):
-        return [leaf for part in seen.values() for leaf in _leaves(part)]
-    return [seen]
-
-
-def _bytes(value: Any) -> bytes:
-    return np.ascontiguousarray(_numpy(value)).tobytes()
-
-
-class _StepRecord:
-    """The steps of all rows, kept for metrics of one's own."""
-
-    def __init__(self, driver: Driver, metrics: tuple[Metric, ...]) -> None:
-        space = driver.world.observation_space
-        flat = isinstance(space, gym.spaces.Box) and len(space.shape) == 1
-        self._driver = driver
-        self._metrics = metrics
-        self._sees = flat or any(metric.observations for metric in metrics)
-        names = dict.fromkeys(name for metric in metrics for name in metric.values)
-        self._values: dict[str, list[Any]] = {name: [] for name in names}
-        self._seen: list[Any] = []
-        self._actions: list[Any] = []
-        self._rewards: list[Any] = []
-        self._info: list[Mapping[str, Any]] = []
-
-    def before(self, observation: Any, action: Any) -> None:
-        if self._sees:
-            self._seen.append(_numpy(observation))
-        for name, rows in self._values.items():
-            rows.append(self._driver.values[name])
-        if action is not None:
-            self._actions.append(np.array(action))
-
-    def after(self, reward: NDArray[np.float64], info: Mapping[str, Any]) -> None:
-        self._rewards.append(reward)
-        self._info.append({k: v for k, v in info.items() if not k.startswith("_")})
-
-    def scores(self, row: int, length: int, address: Mapping[str, Any]) -> dict[str, float]:
+    def _measured(self, row: int, base: dict[str, Any]) -> dict[str, float]:
         """Returns the metrics' columns of one episode."""
+        length = base["length"]
         kept = {n: [v[row] for v in rows[: length + 1]] for n, rows in self._values.items()}
+        seen = [mapped(lambda part: part[row], item) for item in self._seen[: length + 1]]
         steps = Steps(
-            task=address["task"],
-            protocol=address["protocol"],
-            seed=address["seed"],
-            episode=address["episode"],
-            rewards=np.array([r[row] for r in self._rewards[:length]]),
+            **{name: base[name] for name in ("task", "protocol", "seed", "episode")},
+            rewards=np.array([r[row] for r in self._reward[:length]]),
             actions=np.stack([a[row] for a in self._actions[:length]]),
             info={n: np.stack([i[n][row] for i in self._info[:length]]) for n in self._info[0]},
-            observations=_row(self._seen[: length + 1], row) if self._sees else None,
+            observations=mapped(lambda *parts: np.stack(parts), *seen) if self._sees else None,
             values={name: np.stack(rows) for name, rows in kept.items()},
         )
-        own = [is_registered(metric) for metric in self._metrics]  # these change nothing
-        return {
-            f"score:{metric.name}": metric(steps if known else copy.deepcopy(steps))
-            for metric, known in zip(self._metrics, own, strict=True)
+        return {  # a row of the table changes nothing of the steps; others might
+            f"score:{m.name}": m(steps if is_registered(m) else copy.deepcopy(steps))
+            for m in self._metrics
         }
 
 
-def _row(seen: list[Any], row: int) -> Any:
-    if isinstance(seen[0], Mapping):
-        return {name: _row([s[name] for s in seen], row) for name in seen[0]}
-    return np.stack([s[row] for s in seen])
-
-
-def _numpy(seen: Any) -> Any:
-    if isinstance(seen, Mapping):
-        return {name: _numpy(part) for name, part in seen.items()}
-    return seen if isinstance(seen, np.ndarray) else to_numpy(seen)
+def _bytes(value: Any) -> bytes:
+    return np.ascontiguousarray(to_numpy(value)).tobytes()
 
 
 _LEAST = 3  # steps, however small the share is
@@ -386,44 +347,37 @@ _NEAR = {"rtol": 1e-3, "atol": 1e-4}  # of actions, where physics do not repeat 
 
 @final
 class Course:
-    """What one row of a unit sees, does and gets, for so many steps of its episode.
+    """What the last row of a unit sees, does and gets, for a share of its episode's steps.
 
-    Args:
-        share: of an episode, so that a twin costs little whatever it is a twin of.
+    A share costs little whatever it is a twin of. `alone`: nothing is played beyond it.
     """
 
-    def __init__(self, share: float) -> None:
-        self._share = share
-        self.seen: list[bytes] = []
+    def __init__(self, share: float, *, alone: bool = False) -> None:
+        self._share, self.alone = share, alone
+        self.seen: list[list[bytes]] = []
         self.actions: list[NDArray[Any]] = []
         self.gains: list[tuple[float, bool]] = []  # a step's reward, and whether it was the last
 
     def wants(self, length: int) -> bool:
         """Returns whether it takes another step of an episode that may have so many."""
-        over = bool(self.gains) and self.gains[-1][1]
+        over = not self._share or (self.gains and self.gains[-1][1])
         return not over and len(self.actions) < max(_LEAST, math.ceil(self._share * length))
 
-    def meets(self, row: int, observation: Any, actions: Any) -> None:
+    def meets(self, observation: Any, actions: Any) -> None:
         """Takes in what the row sees and does."""
-        digest = hashlib.blake2b(digest_size=16)
-        _add(digest, observation, row)
-        self.seen.append(digest.digest())
-        self.actions.append(np.array(to_numpy(actions)[row]))
+        shown = [hashlib.blake2b(_bytes(part[-1])).digest() for part in leaves(observation)]
+        self.seen.append(shown)
+        self.actions.append(np.array(to_numpy(actions)[-1]))
 
-    def gets(self, row: int, reward: Any, terminated: Any, truncated: Any) -> None:
+    def gets(self, reward: Any, terminated: Any, truncated: Any) -> None:
         """Takes in what the row's action gave."""
-        ended = bool(terminated[row]) or bool(truncated[row])
-        self.gains.append((float(reward[row]), ended))
+        self.gains.append((float(reward[-1]), bool(terminated[-1]) or bool(truncated[-1])))
 
 
 def check_twin(first: Course, again: Course, episode: int, *, exact: bool) -> None:
-    """Raises unless a twin went the course of its episode.
+    """Raises unless a twin went the course of its episode, which was played among others.
 
-    Args:
-        first: of the episode, among the others of its unit.
-        again: of its twin.
-        episode: the episode's number, for the message.
-        exact: whether the world repeats to the last bit; else the first action alone is compared.
+    Where the world does not repeat to the last bit (`exact`), the first action alone is compared.
     """
     for step, (one, other) in enumerate(zip(first.actions, again.actions, strict=False)):
         if exact and first.seen[step] != again.seen[step]:
@@ -447,8 +401,8 @@ def check_twin(first: Course, again: Course, episode: int, *, exact: bool) -> No
         if not exact:
             return
         if first.gains[step] != again.gains[step]:
-            told = [f"reward {reward!r}{', its last' * ended}" for reward, ended in
-                    (first.gains[step], again.gains[step])]  # fmt: skip
+            gains = first.gains[step], again.gains[step]
+            told = [f"reward {reward!r}{', its last' * ended}" for reward, ended in gains]
             _refuse_world(f"action {step} gives {told[0]} and then {told[1]}", episode)
 
 
@@ -460,14 +414,6 @@ def _refuse_world(what: str, episode: int) -> None:
         fix="Keep all state in the world, one row each, write all of it in `reset`, and draw"
         " from the noise that is passed. `interverse check ID` finds where it is not so",
     )
-
-
-def _add(digest: Any, seen: Any, row: int) -> None:
-    if isinstance(seen, Mapping):
-        for part in seen.values():
-            _add(digest, part, row)
-        return
-    digest.update(np.ascontiguousarray(to_numpy(seen)[row]).tobytes())
 
 
 def _shown(action: NDArray[Any]) -> str:

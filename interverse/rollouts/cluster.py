@@ -19,8 +19,7 @@ from typing import Any, final
 
 from interverse._version import __version__
 from interverse.core.code import code_hash, installed
-from interverse.core.errors import InterverseError, InvalidValueError, missing_extra
-from interverse.rollouts.pool import LostError
+from interverse.core.errors import InterverseError, InvalidValueError, LostError, missing_extra
 
 try:
     import ray

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral
 from types import MappingProxyType
@@ -13,7 +13,7 @@ import numpy as np
 from interverse.core.errors import InterventionError, InvalidValueError, check_name
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
-from interverse.rollouts.episode import AppliedDo, Episode, Refusal
+from interverse.rollouts.episode import Episode, Refusal
 from interverse.rollouts.runner import Recorder
 from interverse.scm import Do, Intervention, as_intervention
 from interverse.worlds import rooms  # loads what it draws with when a name is used
@@ -80,8 +80,6 @@ def counterfactual(
         if refused != "raise":
             told = "a pair has no record of refusals"
             raise InvalidValueError(told, fix='Leave refused out (it is "raise")')
-        from interverse.rollouts.counterfactual import counterfactual_pair  # draws rooms
-
         return counterfactual_pair(episode, do, at, check=check)
     if not isinstance(at, Integral) or not 0 <= at <= len(episode):
         allowed = f"a whole number from 0 to {len(episode)}, the episode's actions"
@@ -106,7 +104,7 @@ def counterfactual(
         acted = any(item.step == 0 and not item.at_reset for item in fact.interventions)
         is_early = at == 0 and change.fixed and not acted  # in force before the initial draws
         early = change.fixed if is_early and change.fixed else {}
-        begin(env, fact.seed, fact.episode, starting_do(fact.interventions), early, check=check)
+        begin(env, fact.seed, fact.episode, _starting_do(fact), early, check=check)
         return _play(env, fact, _NOTHING if is_early else change, at, check, refused)
     finally:
         env.close()
@@ -125,7 +123,7 @@ def _play(
     left_out: list[Refusal] = []
     with Recorder(env, env.observe(), start) as recorder:
         for step in range(len(fact) + 1):
-            for values in _done_before(fact.interventions, step):
+            for values in _done_before(fact, step):
                 try:
                     env.do(values, check=False)
                 except InterventionError as error:
@@ -151,34 +149,36 @@ def begin(
     *,
     check: bool = True,
 ) -> None:
-    """Starts a recorded episode again.
+    """Starts a recorded episode again, under what it started under and `early`, which wins.
 
-    Args:
-        env: the world.
-        seed: of the episode.
-        episode: its number.
-        facts: the values that it started under; they were judged when they were recorded.
-        early: values to start under besides, which win.
-        check: whether these must lie in the active space.
+    Facts were judged when they were recorded; `early` must lie in the active space with `check`.
     """
-    given = {**facts, **early}
     judged = early.keys() if check else ()
-    env.driver.reset(_ONE, seeds=[seed], episode=episode, do=given or None, check=judged)
+    do = {**facts, **early} or None
+    env.driver.reset(_ONE, seeds=[seed], episode=episode, do=do, check=judged)
 
 
-def starting_do(interventions: Iterable[AppliedDo]) -> dict[str, Any]:
-    """Returns the values that an episode started under."""
-    return {k: v for item in interventions if item.at_reset for k, v in item.values.items()}
+def played(env: WorldEnv, episode: Episode) -> Iterator[int]:
+    """Plays an episode again; yields how many actions were taken, from its start on."""
+    if episode.start:
+        env.restore(Snapshot.from_bytes(episode.start))
+    else:
+        begin(env, episode.seed, episode.episode, _starting_do(episode))
+    for step in range(len(episode) + 1):
+        for values in _done_before(episode, step):
+            env.do(values, check=False)
+        yield step
+        if step < len(episode):
+            env.step(episode.actions[step])
 
 
-def intervene_again(env: WorldEnv, interventions: Iterable[AppliedDo], step: int) -> None:
-    """Does what was done before an action, but for what an episode started under."""
-    for values in _done_before(interventions, step):
-        env.do(values, check=False)
+def _starting_do(episode: Episode) -> dict[str, Any]:
+    begun = [item.values for item in episode.interventions if item.at_reset]
+    return {name: value for values in begun for name, value in values.items()}
 
 
-def _done_before(interventions: Iterable[AppliedDo], step: int) -> Iterator[dict[str, Any]]:
-    for item in interventions:
+def _done_before(episode: Episode, step: int) -> Iterator[dict[str, Any]]:
+    for item in episode.interventions:
         if item.step == step and not item.at_reset and item.values:
             yield dict(item.values)
 
@@ -207,19 +207,10 @@ def replay(episode: Episode) -> Episode:
 
 def differences(one: Episode, other: Episode) -> list[str]:
     """Returns the names of the arrays in which two episodes differ in any bit."""
-    mine, theirs = one.arrays(), other.arrays()
-    names = sorted(mine.keys() | theirs.keys())
-    return [
-        name
-        for name in names
-        if name not in mine
-        or name not in theirs
-        or mine[name].shape != theirs[name].shape
-        or mine[name].tobytes() != theirs[name].tobytes()
-    ]
-
-
-_FIRST = np.array([0])
+    mine, theirs = (
+        {n: (a.shape, a.tobytes()) for n, a in episode.arrays().items()} for episode in (one, other)
+    )
+    return [n for n in sorted(mine.keys() | theirs.keys()) if mine.get(n) != theirs.get(n)]
 
 
 def counterfactual_pair(
@@ -246,10 +237,10 @@ def counterfactual_pair(
     try:
         env.reset(seed=pair.address.seed)
         world = env.unwrapped.world
-        world.load(dict(origin.state or {}), _FIRST)
+        world.load(dict(origin.state or {}), _ONE)
         if at == 0 and change.variables:
             env.do(change, check=check)
-            origin = replace(origin, state=world.save(_FIRST))
+            origin = replace(origin, state=world.save(_ONE))
         draft = _draft(pair, origin, action, slots=world.options.objects)
         found = rooms.act_and_draw(world, draft, depth=pair.depth_before is not None)
         # After the action what the fact did, where the change does not win, then the change.

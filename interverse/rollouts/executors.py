@@ -26,8 +26,7 @@ from typing import Any, TypeVar, cast, final
 
 import cloudpickle
 
-from interverse.core.errors import InterverseError, InvalidValueError
-from interverse.rollouts.pool import LostError, Pool
+from interverse.core.errors import InterverseError, InvalidValueError, LostError
 
 UnitT = TypeVar("UnitT")
 SharedT = TypeVar("SharedT")
@@ -72,7 +71,7 @@ def run_units(
         for unit in whole:
             yield unit, function(unit, shared)
         return
-    made: Pool
+    made: Any
     if cluster is None:
         made = Processes(function, shared, workers)
     else:

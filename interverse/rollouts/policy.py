@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from interverse.core.arrays import leaves, mapped
 from interverse.core.errors import (
     ActionError,
     InvalidValueError,
@@ -65,7 +66,7 @@ class RandomPolicy:
 
     def __call__(self, observations: Any) -> Any:
         """Returns one uniform action per world."""
-        n = _leading(observations)
+        n = len(leaves(observations)[0])
         if len(self._noise) != n:
             self.reset(np.ones(n, dtype=bool), np.arange(n))
         noise = self._noise
@@ -255,12 +256,6 @@ def load_policy(path: Path) -> Any:
     return kinds.get(told, ExportedPolicy).load(path)
 
 
-def _leading(observations: Any) -> int:
-    while isinstance(observations, dict):
-        observations = next(iter(observations.values()))
-    return len(observations)
-
-
 @final
 class FixedBatchPolicy:
     """A policy whose batch has `rows` rows, of which each world has one of its own."""
@@ -288,7 +283,7 @@ class FixedBatchPolicy:
     def __call__(self, observations: Any) -> Any:
         """Returns one action per world."""
         with one_thread():
-            told = self._policy(_rows(observations, self._shown))
+            told = self._policy(mapped(lambda seen: to_numpy(seen)[self._shown], observations))
         if isinstance(told, tuple):  # as `predict` of Stable-Baselines3 gives a state as well
             raise ActionError(
                 "the policy returned a tuple", allowed="actions", fix="Return its first part"
@@ -328,10 +323,3 @@ def one_thread() -> Iterator[None]:
 def _libraries(modules: int) -> ThreadpoolController:
     """Returns the libraries with threads of their own; a module loaded since may have one more."""
     return ThreadpoolController()
-
-
-def _rows(observations: Any, index: NDArray[np.int64]) -> Any:
-    if isinstance(observations, dict):
-        return {name: _rows(part, index) for name, part in observations.items()}
-    seen = observations if isinstance(observations, np.ndarray) else to_numpy(observations)
-    return seen[index]  # a policy sees NumPy arrays, wherever the world lives

@@ -11,6 +11,7 @@ from weakref import ref
 import gymnasium as gym
 import numpy as np
 
+from interverse.core.arrays import mapped
 from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.type_checks import blames_types
 from interverse.envs import Snapshot, WorldEnv, make
@@ -91,7 +92,7 @@ def rollout(
         with one_thread(), Recorder(inner, inner.observe()) as recorder:
             ended = False
             while not ended and recorder.steps != max_steps:
-                actions = to_numpy(actor(_lead(observation)))
+                actions = to_numpy(actor(mapped(lambda part: to_numpy(part)[None], observation)))
                 check_rows(actions, 1)
                 observation, _, terminated, truncated, _ = playing.step(actions[0])
                 ended = terminated or truncated
@@ -114,12 +115,6 @@ def world_env(env: gym.Env[Any, Any]) -> WorldEnv:
             fix='Make it with iv.make("tutorial/slider-v1"), for instance',
         )
     return inner
-
-
-def _lead(observation: Any) -> Any:
-    if isinstance(observation, Mapping):
-        return {name: _lead(value) for name, value in observation.items()}
-    return to_numpy(observation)[None]
 
 
 @final
@@ -193,13 +188,13 @@ class Recorder:
             options=options_of(driver.id, driver.world),
             seed=self._seed,
             episode=self._episode,
-            observations=_stack(self._observations),
+            observations=_stacked(self._observations),
             actions=np.stack(self._actions) if self._actions else none,
             rewards=np.array(reward, dtype=np.float64),
             terminated=np.array(terminated, dtype=bool),
             truncated=np.array(truncated, dtype=bool),
-            values=_stack(self._values),
-            info=_stack(self._infos) if self._infos else {},
+            values=_stacked(self._values),
+            info=_stacked(self._infos) if self._infos else {},
             interventions=tuple(applied),
             refusals=tuple(refused),
             start=self._start,
@@ -207,10 +202,8 @@ class Recorder:
         )
 
 
-def _stack(items: list[Any]) -> Any:
-    if isinstance(items[0], Mapping):
-        return {name: _stack([item[name] for item in items]) for name in items[0]}
-    return np.stack([to_numpy(item) for item in items])
+def _stacked(items: list[Any]) -> Any:
+    return mapped(lambda *parts: np.stack([to_numpy(part) for part in parts]), *items)
 
 
 @final

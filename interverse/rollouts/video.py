@@ -17,8 +17,8 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import atomic
 from interverse.core.type_checks import blames_types
-from interverse.envs import Snapshot, make
-from interverse.rollouts.counterfactual import begin, intervene_again, starting_do
+from interverse.envs import make
+from interverse.rollouts.counterfactual import played
 from interverse.rollouts.episode import Episode
 from interverse.worlds.own_code import check_trusted
 
@@ -37,16 +37,8 @@ def episode_frames(episode: Episode, *, every: int = 1) -> Iterator[Frame]:
     env = make(episode.id, render_mode="rgb_array", **episode.options)
     try:
         env.world.use_film_size()
-        if episode.start:
-            env.restore(Snapshot.from_bytes(episode.start))
-        else:
-            begin(env, episode.seed, episode.episode, starting_do(episode.interventions))
-        intervene_again(env, episode.interventions, 0)
-        yield env.render()
-        for step, action in enumerate(episode.actions):
-            env.step(action)
-            intervene_again(env, episode.interventions, step + 1)
-            if (step + 1) % every == 0:
+        for step in played(env, episode):
+            if step % every == 0:
                 yield env.render()
     finally:
         env.close()

@@ -16,6 +16,7 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import leaves
 from interverse.core.errors import InterventionError, InvalidValueError
 from interverse.core.files.json_text import parse_json
 from interverse.core.rng import generator
@@ -241,7 +242,7 @@ class _Rows:
         score, known = bench.world.score(), bench.world.variables
         info = {name: part for name, part in score.info.items() if name not in known}
         trees = (bench.observe(), score.reward, score.terminated, info)
-        parts = [leaf for tree in trees for leaf in _leaves(tree)]
+        parts = [leaf for tree in trees for leaf in map(to_numpy, leaves(tree))]
         fact = None
         for by_picture in (False, True) if drawn else (False,):
             for i in todo:
@@ -275,14 +276,6 @@ def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:
         driver.reset(index, seeds=[seed])
         return False
     return True
-
-
-def _leaves(tree: Any) -> Iterator[NDArray[Any]]:
-    if isinstance(tree, Mapping):
-        for part in tree.values():
-            yield from _leaves(part)
-    else:
-        yield to_numpy(tree)
 
 
 def _differ(a: NDArray[Any], b: NDArray[Any]) -> bool:

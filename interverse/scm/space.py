@@ -256,7 +256,12 @@ class UnitQuaternion(Space):
 
     @property
     def _bounds(self) -> tuple[ArrayLike, ArrayLike]:
-        return (0.0, 0.0, -1.0, -1.0) if self.yaw_only else -1.0, (0.0, 0.0, 1.0, 1.0) if self.yaw_only else 1.0
+        return (0.0, 0.0, -1.0, -1.0) if self.yaw_only else -1.0, (
+            0.0,
+            0.0,
+            1.0,
+            1.0,
+        ) if self.yaw_only else 1.0
 
     @property
     def rule(self) -> str:
