@@ -10,14 +10,15 @@ import importlib
 import io
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import Any
 
 from interverse.core.errors import InterverseError, missing_extra, unknown
 
 # verb -> (module of this package, config dataclass, function, one line of help). Where no config is
-# named, the module's `choose` tells config and function by a command's words.
+# named, the module's `choose` tells config and function by a command's words, and its `commands`
+# are all that it may choose.
 VERBS: dict[str, tuple[str, str, str, str]] = {
     "bench": ("bench", "Bench", "bench", "measure speed, as ratios in one run"),
     "check": ("describe", "Check", "check", "the laws of every world, tried on one"),
@@ -35,25 +36,12 @@ VERBS: dict[str, tuple[str, str, str, str]] = {
     "list": ("describe", "Listing", "listing", "every registered world"),
     "new": ("new", "New", "new", "a world, task, actor, metric or model"),
     "report": ("report", "Report", "report", "an HTML page from evaluations"),
-    "reproduce": ("reproduce", "Reproduce", "reproduce", "published tables, made again"),
+    "reproduce": ("reproduce", "", "reproduce", "published tables, made again"),
     "score": ("fit", "Score", "score", "a world model of your own, beside its yardsticks"),
     "sweep": ("sweep", "SweepCommand", "sweep_command", "tasks x algorithms x curricula x seeds"),
     "train": ("train", "", "train", "an agent, on states or on pictures"),
     "verify": ("verify", "Verify", "verify", "check results, play a sample again"),
     "view": ("view", "View", "view", "a world in the browser, with sliders"),
-}
-
-# verb -> (flag, {how its value begins: (module, config dataclass, function)}): work of another kind
-# under the same verb, with flags of its own.
-KINDS: dict[str, tuple[str, dict[str, tuple[str, str, str]]]] = {
-    "reproduce": (
-        "--benchmark",
-        {
-            "causalworld": ("reproduce", "ReproduceCausalWorld", "reproduce"),
-            "causaltriplet": ("reproduce", "ReproduceTriplet", "reproduce"),
-            "dmcr": ("reproduce", "ReproduceRemastered", "reproduce"),
-        },
-    ),
 }
 
 _BOX = re.compile(r"[│╭╮╰╯─┌┐└┘├┤┬┴┼━┃]+|-{5,}")
@@ -75,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args[0] == "--completion":
         from interverse.cli.flags import completion
 
-        _say(completion({verb: _rows(verb) for verb in VERBS}), sys.stdout)
+        _say(completion({verb: row[:2] for verb, row in VERBS.items()}), sys.stdout)
         return 0
     if args[0] not in VERBS:
         _say(f"interverse: {unknown('verb', args[0], VERBS)}", sys.stderr)
@@ -88,11 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(verb: str, args: list[str]) -> int:
     """Runs a verb; returns its exit status, a user's mistake told in one line."""
     try:
-        from interverse.cli.flags import kept
+        from interverse.cli.flags import hushed, kept
         from interverse.worlds.own_code import trusting
 
         config, function, folder = _load(verb, args)
-        with trusting(getattr(config, "trust", False)), kept(config, verb, folder):
+        with trusting(getattr(config, "trust", False)), kept(config, verb, folder), hushed():
             function(config)
     except BrokenPipeError:
         sys.stdout = None  # the reader has seen enough
@@ -139,10 +127,7 @@ def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Pat
     from interverse.cli.flags import config_words, flag_words, split_config
 
     rest, held = split_config(verb, args)
-    flag = KINDS[verb][0].removeprefix("--") if verb in KINDS else ""
-    module_name, config_name, function_name = _row(
-        verb, [*rest, *flag_words({n: v for n, v in held.items() if n == flag})]
-    )
+    module_name, config_name, function_name, _ = VERBS[verb]
     module = importlib.import_module(f"{__name__}.{module_name}")
     if config_name:
         kind, function = getattr(module, config_name), getattr(module, function_name)
@@ -157,30 +142,11 @@ def _load(verb: str, args: list[str]) -> tuple[Any, Callable[[Any], object], Pat
     return config, function, chosen
 
 
-def _rows(verb: str) -> list[tuple[str, str, str]]:
-    """Returns where the configs and functions of every kind of a verb's work are."""
-    return [VERBS[verb][:3], *(KINDS[verb][1].values() if verb in KINDS else ())]
-
-
-def _row(verb: str, args: list[str]) -> tuple[str, str, str]:
-    """Returns where a verb's config and function are, by the flag that tells its kind."""
-    flag, kinds = KINDS.get(verb, ("", {}))
-    for place, word in enumerate(args):
-        name, mark, value = word.partition("=")
-        if name != flag:
-            continue
-        given = value if mark else "".join(args[place + 1 : place + 2])
-        for start, row in kinds.items():
-            if given.startswith(start):
-                return row
-    return VERBS[verb][:3]
-
-
 def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
     """Returns the config that a verb's words stand for; UsageError with the mistake otherwise."""
     import tyro
 
-    from interverse.cli.flags import mistake
+    from interverse.cli.flags import lists_of, mistake
     from interverse.core.files.atomic import check_path
 
     for word in args:
@@ -188,7 +154,7 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.cli(config, prog=f"interverse {verb}", args=_merged(args))
+            return tyro.cli(config, prog=f"interverse {verb}", args=_merged(args, lists_of(config)))
     except SystemExit as end:
         if not end.code:
             raise
@@ -198,26 +164,14 @@ def parse_flags(config: type[Any], verb: str, args: list[str]) -> Any:
 
 
 _PROTOCOL = re.compile(r"P\d+\w*(-P\d+)?$")
-_LISTS = (
-    "--actor",
-    "--factors",
-    "--hyper",
-    "--metrics",
-    "--option",
-    "--seeds",
-    "--starts",
-    "--to",
-    "--together",
-    "--twin",
-)
 
 
-def _merged(args: Sequence[str]) -> list[str]:
+def _merged(args: Sequence[str], listed: Container[str]) -> list[str]:
     """Returns the words with flags that take a list given once: a second one adds to the first.
 
-    >>> _merged(["--option", "a=1", "--seed", "3", "--option", "b=2", "c=3"])
+    >>> _merged(["--option", "a=1", "--seed", "3", "--option", "b=2", "c=3"], ["--option"])
     ['--seed', '3', '--option', 'a=1', 'b=2', 'c=3']
-    >>> _merged(["runs/ppo", "--protocols", "P0", "P4-P6", "--json"])
+    >>> _merged(["runs/ppo", "--protocols", "P0", "P4-P6", "--json"], [])
     ['runs/ppo', '--protocols', 'P0,P4-P6', '--json']
     """
     rest: list[str] = []
@@ -231,7 +185,7 @@ def _merged(args: Sequence[str]) -> list[str]:
             rest[-1] += f",{word}"
             continue
         before = name if name.startswith("--") else before
-        if name in _LISTS:
+        if name in listed:
             into = lists.setdefault(name, [])
             into += [value] if equals else []
             continue

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from interverse.bench import BENCHMARKS
 from interverse.bench.measure import Row
-from interverse.cli.flags import print_json
+from interverse.cli.flags import AsJson, sheet, tell
 from interverse.core.errors import InvalidValueError
 
 _ON_DEVICE = ("device", "pictures")
@@ -29,8 +28,7 @@ class Bench:
     device: str = "cpu"
     """Where: cpu runs every benchmark but `device`, `pictures` and `pixels` (the learner of
     pictures); cuda runs these three; warp runs `device` and `pictures` on the CPU for a trial."""
-    json: bool = False
-    """Write one JSON document to standard output, progress to standard error."""
+    json: AsJson = False
     out: Path | None = None
     """Also write the JSON to this file."""
 
@@ -45,19 +43,12 @@ def bench(config: Bench) -> list[Row]:
     told = [row.to_json() for row in rows]
     if config.out is not None:
         config.out.write_text(json.dumps(told, indent=1) + "\n")
-    if config.json:
-        print_json(told)
-        return rows
-    table = Table(box=None, header_style="bold")
-    for column in ("name.metric", "value", "ratio", "baseline", "target"):
-        table.add_column(column, overflow="fold")
+    cells = []
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-        value = (
-            f"{row.value:,.3g} {row.unit}" if row.value < 1e4 else f"{row.value:,.0f} {row.unit}"
-        )
-        table.add_row(f"{row.name}.{row.metric}", value, ratio, row.baseline, row.target)
-    Console().print(table)
+        value = f"{row.value:{',.3g' if row.value < 1e4 else ',.0f'}} {row.unit}"
+        cells.append((f"{row.name}.{row.metric}", value, ratio, row.baseline, row.target))
+    tell(config, told, sheet(("name.metric", "value", "ratio", "baseline", "target"), cells))
     return rows
 
 

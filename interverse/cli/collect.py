@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 import warnings
-from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.console import Console
 
-from interverse.cli.flags import parse_pair, parse_pairs, print_json
+from interverse.cli.flags import AsJson, OptionWords, parse_pair, parse_pairs, tell
 from interverse.core.errors import InvalidValueError, missing_extra
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
@@ -71,8 +69,7 @@ class CollectCommand:
     """How many units of about 60,000 frames, or houses, are made at a time; it changes no byte."""
     cluster: str | None = None
     """A Ray cluster to work on: local, auto or HOST:PORT; without, this machine's processes."""
-    option: tuple[str, ...] = ()
-    """Options of the world, as NAME=VALUE (JSON values), such as mode=ZeroShot."""
+    option: OptionWords = ()
     pairs: int | None = None
     """Rooms only: how many before/after pairs; 1000, or all of a preset, by default."""
     depth: bool = False
@@ -93,8 +90,7 @@ class CollectCommand:
     """Rooms only: the first house; sets with other houses share none."""
     preset: str | None = None
     """Rooms only: triplet-30k: 30,000 pairs with test houses of their own, a card and checksums."""
-    json: bool = False
-    """Write one JSON document to standard output, progress to standard error."""
+    json: AsJson = False
 
 
 def collect(config: CollectCommand) -> Path:
@@ -112,13 +108,9 @@ def collect(config: CollectCommand) -> Path:
         }
         told = f"--out {config.out} names a file, and {kind} of {config.id} go to a folder"
         raise InvalidValueError(told, fix=f"Name a folder{beside.get(kind, '')}")
-    with redirect_stdout(sys.stderr):  # Ray prints when a node dies
-        made = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
+    made = {"pairs": _pairs, "grid": _grid, "episodes": _episodes}[kind](given)
     path: Path = made["path"]
-    if config.json:
-        print_json(made)
-    else:
-        Console().print(str(path), soft_wrap=True)
+    tell(config, made, str(path))
     return path
 
 
@@ -233,11 +225,9 @@ def _pairs(given: dict[str, Any]) -> dict[str, Any]:
     header = PairHeader.load(path)
     size = sum((path / shard.file).stat().st_size for shard in header.shards)
     reasons = ", ".join(f"{count} {reason}" for reason, count in header.rejected.items())
-    Console(stderr=True).print(
+    _say(
         f"{header.pairs} pairs, {header.acceptance:.0%} of {header.tries} tries accepted"
-        f" (rejected: {reasons or 'none'}), {size / 1e6:.1f} MB",
-        soft_wrap=True,
-        highlight=False,
+        f" (rejected: {reasons or 'none'}), {size / 1e6:.1f} MB"
     )
     counts = {"pairs": header.pairs, "tries": header.tries, "rejected": header.rejected}
     return {"path": path, **counts}
@@ -260,10 +250,8 @@ class ExportOriginal:
     """Of an id: train (by default), valid, test, test-v1, zero-shot, few-shot-v1, ..."""
     episodes: int | None = None
     """Of an id: only the first so many of the split's."""
-    option: tuple[str, ...] = ()
-    """Of an id: options of the world, as NAME=VALUE (JSON values)."""
-    json: bool = False
-    """Write one JSON document to standard output."""
+    option: OptionWords = ()
+    json: AsJson = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,10 +266,8 @@ class ImportOriginal:
     """The data set to write, FILE.h5."""
     order: Literal["number", "text"] = "number"
     """Episodes by their number, or as the original's reader has them: 0, 1, 10, 100, ..."""
-    option: tuple[str, ...] = ()
-    """Options of the world, as NAME=VALUE (JSON values), such as cmap=Reds."""
-    json: bool = False
-    """Write one JSON document to standard output."""
+    option: OptionWords = ()
+    json: AsJson = False
 
 
 def export_original(config: ExportOriginal) -> None:
@@ -296,18 +282,13 @@ def export_original(config: ExportOriginal) -> None:
     if not isinstance(data, Dataset):
         told = f"{config.data} is no play of blocks or chemistry"
         raise InvalidValueError(told, allowed="their data and ids")
-    _tell({"path": write_original(data, config.out), "episodes": len(data)}, as_json=config.json)
+    made = {"path": write_original(data, config.out), "episodes": len(data)}
+    tell(config, made, f"{made['path']}: {made['episodes']} episodes")
 
 
 def import_original(config: ImportOriginal) -> None:
     """Reads the file and says where the data set is."""
     options = parse_pairs(config.option)
     path = read_original(config.source, config.out, id=config.id, order=config.order, **options)
-    _tell({"path": path, "episodes": len(load_dataset(str(path)))}, as_json=config.json)
-
-
-def _tell(made: dict[str, object], *, as_json: bool) -> None:
-    if as_json:
-        print_json(made)
-    else:
-        Console().print(f"{made['path']}: {made['episodes']} episodes", soft_wrap=True)
+    made = {"path": path, "episodes": len(load_dataset(str(path)))}
+    tell(config, made, f"{path}: {made['episodes']} episodes")

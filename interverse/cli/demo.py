@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from interverse.cli.flags import print_json
+from interverse.cli.flags import AsJson, tell
 from interverse.core.errors import install_line, missing_extra
 from interverse.envs import make
 from interverse.protocols.evaluate import evaluate
@@ -121,8 +119,7 @@ class Demo:
     hero: Path | None = None
     """Make the picture of the front page alone, as this PNG, and one for dark pages beside it:
     which variable breaks a robot, by the scores and by do. Some five minutes."""
-    json: bool = False
-    """Write one JSON document to standard output, progress to standard error."""
+    json: AsJson = False
 
 
 def demo(config: Demo) -> Path:
@@ -132,10 +129,7 @@ def demo(config: Demo) -> Path:
         from interverse.reports.hero import make_hero
 
         files = make_hero(config.hero, seed=config.seed)
-        if config.json:
-            print_json({"page": files[0].resolve(), "left_out": []})
-        else:
-            Console().print("\n".join(map(str, files)), soft_wrap=True)
+        tell(config, {"page": files[0].resolve(), "left_out": []}, *map(str, files))
         return files[0]
     config.out.mkdir(parents=True, exist_ok=True)
     sections = []
@@ -146,7 +140,7 @@ def demo(config: Demo) -> Path:
         ("See: a policy that learned from pictures, under other looks", _looks_section),
         ("Learn: two world models of the same play, and what they miss", _model_section),
     ):
-        with console.status(title), redirect_stdout(sys.stderr):  # a policy may print
+        with console.status(title):
             sections.append({"title": title, **make_section(config)})
         told = "[yellow]left out[/]" if sections[-1].get("missing") else "[green]done[/]"
         console.print(f"{told}  {title}")
@@ -155,11 +149,8 @@ def demo(config: Demo) -> Path:
         loader=jinja2.PackageLoader("interverse.cli"), autoescape=True, trim_blocks=True
     )
     page.write_text(environment.get_template("demo.html.j2").render(sections=sections))
-    if config.json:
-        missing = [section["title"] for section in sections if section.get("missing")]
-        print_json({"page": page.resolve(), "left_out": missing})
-    else:
-        Console().print(str(page.resolve()), soft_wrap=True)
+    missing = [section["title"] for section in sections if section.get("missing")]
+    tell(config, {"page": page.resolve(), "left_out": missing}, str(page.resolve()))
     return page
 
 

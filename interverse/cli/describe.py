@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import sys
 import textwrap
 from collections.abc import Iterable
-from contextlib import redirect_stdout
+from contextlib import closing
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Annotated, Any, get_type_hints
 
@@ -23,7 +22,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from interverse.cli.flags import flag_names, parse_pairs, print_json
+from interverse.cli.flags import AsJson, OptionWords, flag_names, parse_pairs, sheet, tell
 from interverse.core.errors import InvalidValueError
 from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Integers, Space, Variable
@@ -48,26 +47,19 @@ class Describe:
     """Show every variable with what it is, and the options of make."""
     edges: bool = False
     """Show the edges of the causal graph."""
-    json: bool = False
-    """Write one complete JSON document to standard output."""
+    json: AsJson = False
     mermaid: bool = False
     """Write the causal graph as Mermaid text, which code hosts draw."""
 
 
 def describe(config: Describe) -> None:
     """Writes a page about a world, or its JSON."""
-    with redirect_stdout(sys.stderr):  # a world may print
-        env = make(config.id)
+    with closing(make(config.id)) as env:
         env.reset(seed=0)
-    try:
+        shown: Any = page(env, whole=config.all, edges=config.edges)
         if config.mermaid:
-            sys.stdout.write(env.graph.to_mermaid())
-        elif config.json:
-            print_json(document(env))
-        else:
-            Console().print(page(env, whole=config.all, edges=config.edges))
-    finally:
-        env.close()
+            shown = env.graph.to_mermaid().rstrip("\n")
+        tell(config, document(env), shown)
 
 
 def document(env: Any) -> dict[str, Any]:
@@ -93,16 +85,9 @@ def option_rows(kind: type[Any]) -> list[dict[str, Any]]:
     rows = []
     for item in fields(kind):
         default = item.default if item.default is not MISSING else {}
-        rows.append(
-            {
-                "name": item.name,
-                "type": inspect.formatannotation(hints[item.name]),
-                "default": default
-                if isinstance(default, str | int | float | None)
-                else str(default),
-                "doc": docs.get(item.name, ""),
-            }
-        )
+        told = default if isinstance(default, str | int | float | None) else str(default)
+        hint, doc = inspect.formatannotation(hints[item.name]), docs.get(item.name, "")
+        rows.append({"name": item.name, "type": hint, "default": told, "doc": doc})
     return rows
 
 
@@ -176,13 +161,11 @@ def _space_table(variables: Iterable[Variable]) -> Table:
         unit = "" if v.unit == "1" else v.unit
         alike = objects.setdefault(_NUMBER.sub("#", first) if rest else "", {})
         alike.setdefault((last, unit, _span(v.space_a), _span(v.space_b)), []).append(v)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("variable", "default", "A: training", "B: test"):
-        table.add_column(column, overflow="fold", no_wrap=column != "default")
+    lines: list[tuple[Any, ...]] = []
     for first, rows in objects.items():
         if first:
             names = [v.name.partition("/")[0] for row in rows.values() for v in row]
-            table.add_row(Text(_joint_name(sorted(set(names))), style="bold"))
+            lines.append((Text(_joint_name(sorted(set(names))), style="bold"),))
         for (last, unit, a, b), group in rows.items():
             # finger_{0..2} has upper, middle and lower links: one line, as a pattern has it
             links = {v.name.partition("/")[2].rpartition("/")[0] for v in group}
@@ -193,8 +176,9 @@ def _space_table(variables: Iterable[Variable]) -> Table:
                 units = unit.split(", ")
                 values = enumerate(np.ravel(np.asarray(group[0].default)))
                 shown = "\n".join(f"{x:.4g} {units[place % len(units)]}" for place, x in values)
-            table.add_row(Text("  " * bool(first) + last, style="green"), shown, a, b)
-    return table
+            lines.append((Text("  " * bool(first) + last, style="green"), shown, a, b))
+    header = ("variable", "default", "A: training", "B: test")
+    return sheet(header, lines, {*header} - {"default"}, pad_edge=False, padding=(0, 2, 0, 0))
 
 
 def _default(group: list[Variable]) -> str:
@@ -238,12 +222,8 @@ class _VariableTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if options.max_width >= _WIDE:
-            table = Table(title="Variables", title_justify="left", header_style="bold", box=None)
-            for column in ("name", "kind", "unit", "default", "space A", "space B", "what it is"):
-                table.add_column(column, overflow="fold", no_wrap=column == "name")
-            for name, *cells in self._rows:
-                table.add_row(name, *map(Text, cells))
-            yield table
+            header = ("name", "kind", "unit", "default", "space A", "space B", "what it is")
+            yield sheet(header, self._rows, {"name"}, title="Variables")
             return
         yield Text("Variables", style="italic")
         for name, kind, unit, default, a, b, doc in self._rows:
@@ -318,47 +298,30 @@ def _which(parent: str, child: str, edges: list[tuple[str, str]]) -> str:
 
 
 def _option_table(kind: type[Any]) -> Table:
-    table = Table(title="Options of make", title_justify="left", header_style="bold", box=None)
-    for column in ("name", "default", "what it does"):
-        table.add_column(column, overflow="fold", no_wrap=column == "name")
-    for row in option_rows(kind):
-        cells = (Text(str(row["default"])), Text(row["doc"]))
-        table.add_row(Text(row["name"], style="green"), *cells)
-    return table
+    rows = [(Text(r["name"], style="green"), r["default"], r["doc"]) for r in option_rows(kind)]
+    return sheet(("name", "default", "what it does"), rows, {"name"}, title="Options of make")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
     """Lists every registered world."""
 
-    json: bool = False
-    """Write one JSON document to standard output."""
+    json: AsJson = False
 
 
 def listing(config: Listing) -> None:
     """Writes the ids of all worlds, by family."""
     WORLDS.load_entry_points()
     ids = sorted(WORLDS)
-    if config.json:
-        print_json(ids)
-        return
-    from rich.console import Console
-    from rich.table import Table
-
     families: dict[str, list[str]] = {}
     for name in ids:
         family, _, rest = name.partition("/")
         families.setdefault(family, []).append(rest.removesuffix("-v1"))
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for family, members in families.items():
-        table.add_row(f"{family}/", "  ".join(members))
-    console = Console()
-    console.print(table)
+    rows = [(Text(f"{name}/", style="bold"), "  ".join(found)) for name, found in families.items()]
+    look = {"pad_edge": False, "show_header": False, "padding": (0, 2, 0, 0)}
     first = next(name for name in ids if name.endswith("-v1"))
-    told = f"An id is family/name-v1: interverse describe {first}"
-    console.print(f"\n{len(ids)} worlds. {told}", style="dim", highlight=False)
+    told = f"\n{len(ids)} worlds. An id is family/name-v1: interverse describe {first}"
+    tell(config, ids, sheet(("family", "ids"), rows, {"family"}, **look), Text(told, style="dim"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,38 +332,24 @@ class Check:
     """A registered id, or MODULE:ID for a world of your own, such as my_lab:lab/tank-v1."""
     seed: int = 0
     """The seed of the episodes and of the values tried."""
-    option: tuple[str, ...] = ()
-    """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
+    option: OptionWords = ()
     witnesses: bool = False
     """Also list every edge of the causal graph with the intervention that showed it."""
-    json: bool = False
-    """Write one JSON document to standard output."""
+    json: AsJson = False
 
 
 def check(config: Check) -> list[Any]:
     """Checks every law and writes the table; raises where one does not hold."""
     from interverse.rollouts.laws import check_laws  # loads what plays
 
-    options = parse_pairs(config.option, flag_names(config))
-    with redirect_stdout(sys.stderr):  # a world may print
-        rows = check_laws(config.id, seed=config.seed, **options)
-    if config.json:
-        print_json([asdict(row) for row in rows])
-    else:
-        table = Table(box=None, header_style="bold")
-        for column in ("", "law", "found"):
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            mark = Text("ok", style="green") if row.passed else Text("!!", style="red")
-            table.add_row(mark, Text(row.law), Text(row.detail))
-        Console().print(table)
-        if config.witnesses:
-            table = Table(box=None, header_style="bold", title="Witnesses", title_justify="left")
-            for column in ("edge", "seen by"):
-                table.add_column(column, overflow="fold")
-            for edge, how in sorted(item for row in rows for item in row.witnesses.items()):
-                table.add_row(Text(edge, style="green"), Text(how))
-            Console().print(table)
+    rows = check_laws(config.id, seed=config.seed, **parse_pairs(config.option, flag_names(config)))
+    marks = {True: Text("ok", style="green"), False: Text("!!", style="red")}
+    shown = [sheet(("", "law", "found"), [(marks[r.passed], r.law, r.detail) for r in rows])]
+    if config.witnesses:
+        found = sorted(item for row in rows for item in row.witnesses.items())
+        edges = [(Text(edge, style="green"), how) for edge, how in found]
+        shown.append(sheet(("edge", "seen by"), edges, title="Witnesses"))
+    tell(config, [asdict(row) for row in rows], *shown)
     broken = [row.law for row in rows if not row.passed]
     if broken:
         raise InvalidValueError(

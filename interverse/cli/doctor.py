@@ -10,12 +10,10 @@ import shutil
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from interverse import __version__
-from interverse.cli.flags import print_json
+from interverse.cli.flags import AsJson, sheet, tell
 from interverse.core.errors import InterverseError, install_line
 
 Status = Literal["ok", "missing", "broken"]
@@ -44,8 +42,7 @@ _PROGRAMS = {"chromium": "chromium", "ffmpeg": "ffmpeg"}
 class Doctor:
     """Checks this machine: versions, GL back end, GPU, extras; names the line that mends each."""
 
-    json: bool = False
-    """Write one JSON document to standard output."""
+    json: AsJson = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +58,9 @@ class Finding:
 def doctor(config: Doctor) -> None:
     """Writes the diagnosis."""
     findings = examine()
-    if config.json:
-        print_json([asdict(f) for f in findings])
-        return
-    table = Table(box=None, header_style="bold")
-    for column in ("", "part", "found", "to mend"):
-        table.add_column(column, overflow="fold")
-    marks = {"ok": "[green]ok[/]", "missing": "[yellow]--[/]", "broken": "[red]!![/]"}
-    for f in findings:
-        table.add_row(marks[f.status], *(Text(cell) for cell in (f.name, f.found, f.fix)))
-    Console().print(table)
+    marks = {"ok": ("ok", "green"), "missing": ("--", "yellow"), "broken": ("!!", "red")}
+    rows = [(Text(*marks[f.status]), f.name, f.found, f.fix) for f in findings]
+    tell(config, [asdict(f) for f in findings], sheet(("", "part", "found", "to mend"), rows))
 
 
 def examine() -> list[Finding]:

@@ -6,20 +6,13 @@ import inspect
 import math
 import os
 import re
-import sys
-from contextlib import redirect_stdout
 from dataclasses import MISSING, field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import tyro
-from rich.console import Console
 
-from interverse.cli.flags import (
-    CONFIG_FILE,
-    parse_pairs,
-    print_json,
-)
+from interverse.cli.flags import CONFIG_FILE, AsJson, OptionWords, Trust, parse_pairs, tell
 from interverse.core.errors import InvalidValueError
 from interverse.core.files.yaml_text import read_yaml
 from interverse.metrics import METRICS, metric_facts
@@ -41,22 +34,7 @@ _WRITTEN: dict[str, tuple[Any, Any]] = {
     "seeds": (tuple[int, ...], (1,)),
     "metrics": (tuple[str, ...], ()),
 }
-_OWN: tuple[tuple[str, Any, Any, str], ...] = (
-    (
-        "run",
-        Annotated[str | None, tyro.conf.Positional],
-        None,
-        "the folder of a training run, or a policy of the package: in the world it was trained in",
-    ),
-    (
-        "option",
-        tuple[str, ...],
-        (),
-        "options of the world, as NAME=VALUE (JSON values), such as skip_frame=3",
-    ),
-    ("trust", bool, False, "import the code of a world (MODULE:ID) that the policy names"),
-    ("json", bool, False, "write the mean scores as one JSON document to standard output"),
-)
+_RUN = "The folder of a training run, or a policy of the package: in the world it was trained in."
 
 
 def _config() -> Any:
@@ -66,16 +44,17 @@ def _config() -> Any:
         "how many seeds, counted on from `seed`; several numbers are the seeds themselves"
     )
     told["metrics"] += "; the table shows one primary metric and what is named here, or all"
-    rows: list[tuple[str, Any, Any, str]] = []
+    made: list[tuple[str, Any, Any]] = []
     for name, given in inspect.signature(run).parameters.items():
         if given.kind is given.VAR_KEYWORD or name == "progress":
             continue
         kind, default = _WRITTEN.get(name, (hints[name], given.default))
-        rows.append((name, kind, MISSING if default is given.empty else default, told[name]))
-    made = [
-        (name, Annotated[kind, tyro.conf.arg(help=_sentence(text))], field(default=default))
-        for name, kind, default, text in (*rows, *_OWN)
-    ]
+        text = f"{told[name][:1].upper()}{told[name][1:]}".rstrip(".") + "."
+        default = field(default=MISSING if default is given.empty else default)
+        made.append((name, Annotated[kind, tyro.conf.arg(help=text)], default))
+    run_kind = Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help=_RUN)]
+    made += [("run", run_kind, field(default=None)), ("option", OptionWords, field(default=()))]
+    made += [("trust", Trust, field(default=False)), ("json", AsJson, field(default=False))]
     config = make_dataclass("Evaluate", made, frozen=True, kw_only=True)
     config.__module__ = __name__
     config.__doc__ = "Scores a policy under protocols; started again, it goes on where it stopped."
@@ -90,35 +69,29 @@ def argument_help(function: Any) -> dict[str, str]:
     return {name: " ".join(words.split()) for name, words in found}
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
-
-
 Evaluate = _config()
 
 
 def evaluate(config: Any) -> Results:
     """Runs the evaluation that an `Evaluate` asks for and writes its table."""
     given = {item.name: getattr(config, item.name) for item in fields(config)}
-    as_json, options = given.pop("json"), parse_pairs(given.pop("option"), given)
-    del given["trust"]
+    options = parse_pairs(given.pop("option"), given)
+    del given["trust"], given["json"]
     # Scores that every table has need no computing: naming one shows it.
     asked = given["metrics"]
     if "help" in asked:
-        Console().print(_metrics_table())
+        table = _metrics_table()
+        tell(config, table.rows, table)
         return Results()
     given["metrics"] = tuple(name for name in asked if name not in (*SCORES, "all"))
     given["seeds"] = config.seeds[0] if len(config.seeds) == 1 else config.seeds
     known = known_policy(given.pop("run") or config.policy, config.task)
     given |= {"policy": known.policy, "task": known.task}
-    with redirect_stdout(sys.stderr):  # a policy may print, and Ray does when a node dies
-        results = run(**given, progress=True, **options)
-    if as_json:
-        print_json(summary(results))
-    else:
-        Console().print(_shown(results, asked))
-        if config.out is not None:
-            Console().print(f"Results in {config.out}. Next: interverse report {config.out}")
+    results = run(**given, progress=True, **options)
+    shown: list[Any] = [_shown(results, asked)]
+    if config.out is not None:
+        shown.append(f"Results in {config.out}. Next: interverse report {config.out}")
+    tell(config, summary(results), *shown)
     return results
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, final
@@ -15,7 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from interverse.cli.evaluate import known_policy
-from interverse.cli.flags import check_once, flag_names, parse_pairs, print_json
+from interverse.cli.flags import (
+    AsJson,
+    Trust,
+    check_once,
+    flag_names,
+    parse_pairs,
+    tell,
+)
 from interverse.reports import palette
 from interverse.reports.attribute import attribute
 from interverse.reports.attribution import Attribution
@@ -56,10 +61,8 @@ class Explain:
     """Options of the world, as NAME=VALUE (JSON values); those of the training hold besides."""
     out: Path | None = None
     """Where attribution.json, .md and .svg go; by default a folder `explain` in the run."""
-    trust: bool = False
-    """Import the code of a world of one's own (MODULE:ID) that the policy names."""
-    json: bool = False
-    """Write the whole attribution as one JSON document to standard output."""
+    trust: Trust = False
+    json: AsJson = False
 
     def usual_out(self) -> Path | None:
         """Returns where files go if no folder is given: into the run's, where there is one."""
@@ -69,28 +72,21 @@ class Explain:
 def explain(config: Explain) -> Attribution:
     """Runs it, writes table, file and plot."""
     known = known_policy(config.run, config.task)
-    with redirect_stdout(sys.stderr):  # a policy may print
-        found = attribute(
-            known.policy,
-            str(known.task),
-            _factors(config.factors),
-            episodes=config.episodes,
-            seed=config.seed,
-            pairs=config.pairs,
-            together=[words.split("+") for words in config.together],
-            starts=config.starts,
-            metric=config.metric,
-            **known.with_options(parse_pairs(config.option, [*flag_names(config), "policy"])),
-        )
+    found = attribute(
+        known.policy,
+        str(known.task),
+        _factors(config.factors),
+        episodes=config.episodes,
+        seed=config.seed,
+        pairs=config.pairs,
+        together=[words.split("+") for words in config.together],
+        starts=config.starts,
+        metric=config.metric,
+        **known.with_options(parse_pairs(config.option, [*flag_names(config), "policy"])),
+    )
     out = config.usual_out() if config.out is None else config.out
     files = [] if out is None else _write(found, out)
-    if config.json:
-        print_json(found.to_json())
-    else:
-        console = Console()
-        console.print(CostBars(found))
-        for file in files:
-            console.print(str(file), soft_wrap=True)
+    tell(config, found.to_json(), CostBars(found), *map(str, files))
     return found
 
 

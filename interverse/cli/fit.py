@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from interverse.cli.flags import parse_pairs, print_json
+from interverse.cli.flags import AsJson, OptionWords, parse_pairs, tell
 from interverse.core.errors import InvalidValueError
 from interverse.fit.settings import FitRequest, ModelRequest
 from interverse.fit.states import FitStates, fit_states
@@ -27,10 +25,8 @@ class FitCommand(ModelRequest):
     id: Annotated[str, tyro.conf.Positional]
     """A world of blocks or chemistry, such as blocks/observed-3-v1, for a model of its pictures; a
     world with continuous actions, such as tutorial/slider-v1, for a network on its states."""
-    option: tuple[str, ...] = ()
-    """Options of the world, as NAME=VALUE (JSON values), such as cpt_seed=2."""
-    json: bool = False
-    """Write all scores as one JSON document to standard output."""
+    option: OptionWords = ()
+    json: AsJson = False
 
     def usual_out(self) -> Path:
         """Returns where everything goes if no folder is given."""
@@ -46,18 +42,16 @@ FitCommand.__doc__ = FitWorld.__doc__  # what --help teaches
 def fit(config: FitCommand) -> dict[str, Any]:
     """Fits; the log goes to standard error, the summary's text to standard output."""
     settings = _settings(config)
-    with redirect_stdout(sys.stderr):  # a world may print
-        if isinstance(settings, FitWorld):
-            found = fit_world(settings)
-        elif isinstance(settings, FitOwn):
-            found = fit_own(settings)
-        else:
-            found = fit_states(settings)
-    if config.json:
-        print_json(found)
-    elif found["complete"]:
-        lines = (Path(found["folder"]) / "summary.md").read_text().splitlines(keepends=True)
-        sys.stdout.writelines(line for line in lines if not line.startswith("!["))
+    if isinstance(settings, FitWorld):
+        found = fit_world(settings)
+    elif isinstance(settings, FitOwn):
+        found = fit_own(settings)
+    else:
+        found = fit_states(settings)
+    lines = []
+    if found["complete"]:
+        lines = (Path(found["folder"]) / "summary.md").read_text().splitlines()
+    tell(config, found, *(line for line in lines if not line.startswith("![")))
     return found
 
 
@@ -115,27 +109,15 @@ class Score:
     """small: about a minute of one core. full: intervals a third as wide."""
     device: str = "cpu"
     """cpu or cuda."""
-    option: tuple[str, ...] = ()
-    """Options of the world, as NAME=VALUE (JSON values)."""
-    json: bool = False
-    """Write all scores as one JSON document to standard output."""
+    option: OptionWords = ()
+    json: AsJson = False
 
 
 def score(config: Score) -> WorldModelScores:
     """Scores; progress goes to standard error, the table to standard output."""
     options = parse_pairs(config.option)
-    with redirect_stdout(sys.stderr):  # a model may print
-        model = build_model(config.model, config.id, options=options, weights=config.weights)
-        found = score_world_model(
-            model,
-            config.id,
-            seed=config.seed,
-            budget=config.budget,
-            device=config.device,
-            **options,
-        )
-    if config.json:
-        print_json(found.to_dict())
-    else:
-        sys.stdout.write(found.table() + "\n")
+    model = build_model(config.model, config.id, options=options, weights=config.weights)
+    how: dict[str, Any] = {"seed": config.seed, "budget": config.budget, "device": config.device}
+    found = score_world_model(model, config.id, **how, **options)
+    tell(config, found.to_dict(), str(found.table()))
     return found

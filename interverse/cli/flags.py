@@ -1,4 +1,4 @@
-"""Words of a command: NAME=VALUE pairs, config files, mistakes in one line, completion, JSON."""
+"""Words of a command and what it says: flags, config files, mistakes, completion, JSON, tables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import math
 import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
+from contextvars import ContextVar
 from dataclasses import MISSING, fields
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TextIO, Union, get_args, get_origin, get_type_hints
 
-from tyro.conf import Positional, Suppress
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from tyro.conf import Positional, Suppress, arg
 
 from interverse.core.errors import (
     FileFormatError,
@@ -27,6 +31,19 @@ from interverse.core.files.atomic import write_text
 from interverse.core.files.json_text import parse_json, plain
 from interverse.core.files.yaml_text import check_keys, read_yaml
 from interverse.worlds import WORLDS
+
+# Flags that many verbs have, each with its words.
+AsJson = Annotated[
+    bool, arg(help="Write one JSON document to standard output, progress to standard error.")
+]
+OptionWords = Annotated[
+    tuple[str, ...],
+    arg(help="Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."),
+]
+Trust = Annotated[
+    bool,
+    arg(help="Import the code of a world of one's own (MODULE:ID) that policy or results name."),
+]
 
 
 def flag_words(given: Mapping[str, Any]) -> list[str]:
@@ -179,14 +196,8 @@ def mistake(config: type[Any], verb: str, args: Sequence[str]) -> str | None:
     >>> mistake(Describe, "describe", ["chemistry/chain-v1", "--jsn"])
     "unknown flag 'jsn'. Did you mean 'json'? Allowed: all, edges, json, mermaid."
     """
-    hints = get_type_hints(config, include_extras=True)
-    marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
-    bare = [name for name in hints if Positional in marks[name]]
-    kinds = {
-        f"--{name.replace('_', '-')}": _plain(hint)
-        for name, hint in hints.items()
-        if name not in bare and Suppress not in marks[name]
-    }
+    hints, kinds = get_type_hints(config, include_extras=True), _kinds(config)
+    bare = _marked(config, Positional)
     # Each flag with the words after it; what stands before the first has none.
     groups: list[tuple[str, list[str]]] = [("", [])]
     for word in args:
@@ -235,6 +246,18 @@ def mistake(config: type[Any], verb: str, args: Sequence[str]) -> str | None:
     )
 
 
+def _kinds(config: type[Any]) -> dict[str, Any]:
+    """Returns what each flag of a command takes."""
+    hidden = {*_marked(config, Positional), *_marked(config, Suppress)}
+    hints = get_type_hints(config)
+    return {f"--{n.replace('_', '-')}": _plain(h) for n, h in hints.items() if n not in hidden}
+
+
+def lists_of(config: type[Any]) -> list[str]:
+    """Returns the flags that take several words."""
+    return [flag for flag, kind in _kinds(config).items() if get_origin(kind) is tuple]
+
+
 def _plain(hint: Any) -> Any:
     """Returns a hint without marks and without `| None`."""
     if get_origin(hint) is Annotated:
@@ -265,10 +288,48 @@ def _choices(kind: Any) -> list[str]:
     return [word for part in parts for word in part] if whole else []
 
 
-def print_json(document: Any) -> None:
-    """Writes one JSON document to standard output; paths are text, NaN and infinity are null."""
-    text = json.dumps(_finite(plain(document)), indent=1, allow_nan=False)
-    sys.stdout.write(text + "\n")
+_STDOUT: ContextVar[TextIO | None] = ContextVar("out", default=None)
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Sends what worlds, policies and libraries print to standard error; `tell` goes past it."""
+    token = _STDOUT.set(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _STDOUT.reset(token)
+
+
+def tell(config: Any, document: Any, *shown: Any) -> None:
+    """Writes what a verb has to say to standard output.
+
+    Args:
+        config: the command.
+        document: for `--json`; paths are text, NaN and infinity are null.
+        shown: without it: lines of text, tables, or whatever rich prints.
+    """
+    out = _STDOUT.get() or sys.stdout
+    if getattr(config, "json", False):
+        out.write(json.dumps(_finite(plain(document)), indent=1, allow_nan=False) + "\n")
+        return
+    console = Console(file=out)
+    for part in shown:
+        as_it_is = type(part) is str or isinstance(part, Text)  # a terminal may break it
+        console.print(part, soft_wrap=as_it_is, markup=False, emoji=False)
+
+
+def sheet(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], whole: Container[str] = (), **look: Any
+) -> Table:
+    """Returns a table without a frame; cells fold, but for those of the columns kept whole."""
+    table = Table(box=None, header_style="bold", title_justify="left", **look)
+    for name in header:
+        table.add_column(name, overflow="fold", no_wrap=name in whole)
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    return table
 
 
 def _finite(tree: Any) -> Any:
@@ -299,33 +360,33 @@ _interverse() {{
 complete -F _interverse interverse"""
 
 
-def completion(verbs: Mapping[str, Sequence[tuple[str, str, str]]]) -> str:
+def completion(verbs: Mapping[str, tuple[str, str]]) -> str:
     """Returns a script that a shell evaluates: `eval "$(interverse --completion)"`.
 
     Args:
-        verbs: each verb's kinds of work: module, config dataclass, function.
+        verbs: each verb's module and config dataclass; without one, the module's `commands`.
     """
-    lines = [
-        f'            {verb}) words="{" ".join(_flags(kinds))}" ;;'
-        for verb, kinds in sorted(verbs.items())
-    ]
+    lines = []
+    for verb, (module, config) in sorted(verbs.items()):
+        found = {"--config", "--help"}
+        with suppress(InterverseError, ModuleNotFoundError):  # needs an extra
+            loaded = importlib.import_module(f"interverse.cli.{module}")
+            for kind in [getattr(loaded, config)] if config else loaded.commands():
+                found |= {f"--{item.name.replace('_', '-')}" for item in fields(kind)}
+        lines.append(f'            {verb}) words="{" ".join(sorted(found))}" ;;')
     return _SCRIPT.format(
         verbs=" ".join(sorted(verbs)), ids=" ".join(WORLDS), flags="\n".join(lines)
     )
 
 
-def _flags(kinds: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Returns the flags of every kind of work that is installed."""
-    found = {"--config", "--help"}
-    for module, config, _ in kinds:
-        try:
-            loaded = importlib.import_module(f"interverse.cli.{module}")
-            every = [getattr(loaded, config)] if config else loaded.commands()
-        except (InterverseError, ModuleNotFoundError):
-            continue  # needs an extra
-        names = {item.name for kind in every for item in fields(kind)}
-        found |= {f"--{name.replace('_', '-')}" for name in names}
-    return sorted(found)
+def value_of(flag: str, words: Sequence[str]) -> str:
+    """Returns the value of a flag, the last one where it is given twice; empty without."""
+    value = ""
+    for place, word in enumerate(words):
+        name, equals, text = word.partition("=")
+        if name == flag:
+            value = text if equals else "".join(words[place + 1 : place + 2])
+    return value
 
 
 def flag_names(config: Any) -> list[str]:

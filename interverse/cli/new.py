@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
 
-from interverse.cli.flags import print_json
+from interverse.cli.flags import AsJson, tell
 from interverse.core.errors import InvalidValueError
 
 _TEMPLATES = "interverse.cli.templates"
@@ -29,8 +28,7 @@ class New:
     """Its name, a Python module's: lower case letters, digits and underscores."""
     folder: Path = Path()
     """Where to write it."""
-    json: bool = False
-    """Write one JSON document to standard output."""
+    json: AsJson = False
 
 
 def new(config: New) -> Path:
@@ -47,14 +45,11 @@ def new(config: New) -> Path:
     if config.kind == "world":
         _world(target, config.name)
     else:
-        _file(target, config.kind, config.name)
-    if config.json:
-        written = sorted(target.rglob("*")) if target.is_dir() else [target]
-        print_json({"path": target, "files": [path for path in written if path.is_file()]})
-    else:
-        console = Console()
-        console.print(str(target), soft_wrap=True)
-        console.print(f"Next: {_NEXT[config.kind].format(name=config.name)}", markup=False)
+        text = files(_TEMPLATES).joinpath(f"{config.kind}.py.txt").read_text(encoding="utf-8")
+        target.write_text(text.replace("NAME", config.name), encoding="utf-8")
+    written = sorted(target.rglob("*")) if target.is_dir() else [target]
+    made = {"path": target, "files": [path for path in written if path.is_file()]}
+    tell(config, made, str(target), f"Next: {_NEXT[config.kind].format(name=config.name)}")
     return target
 
 
@@ -79,8 +74,3 @@ def _world(target: Path, name: str) -> None:
         f'iv.register("lab/{name}-v1", "{name}.world:Slider")\n',
         encoding="utf-8",
     )
-
-
-def _file(target: Path, kind: str, name: str) -> None:
-    text = files(_TEMPLATES).joinpath(f"{kind}.py.txt").read_text(encoding="utf-8")
-    target.write_text(text.replace("NAME", name), encoding="utf-8")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 
-from interverse.cli.flags import check_once, print_json
+from interverse.cli.flags import AsJson, Trust, check_once, tell
 from interverse.core.errors import InvalidValueError
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.protocols.verify import policy_of_run
@@ -45,10 +42,8 @@ class Report:
     policy: tuple[str, ...] = ()
     """Policies to play them with, as EXPERIMENT=PATH, or EXPERIMENT=NAME for one of the package; by
     default those that the results name, where they are unchanged."""
-    trust: bool = False
-    """Import the code of a world of one's own (MODULE:ID) that the results name, to play them."""
-    json: bool = False
-    """Write one JSON document to standard output, progress to standard error."""
+    trust: Trust = False
+    json: AsJson = False
 
     def usual_out(self) -> Path | None:
         """Returns where the page goes if no folder is given."""
@@ -73,20 +68,17 @@ def report(config: Report) -> Path:
     policies |= _named_policies(config.policy)
     target = config.out or config.folders[0] / "report"
     shown: bool | Mapping[str, Path] = policies if config.episodes else False
-    with redirect_stdout(sys.stderr):  # a policy may print
-        page = write_page(
-            Results.concat(parts),
-            target,
-            metric=config.metric,
-            episodes=shown,
-            costs=config.costs,
-            unit=config.unit,
-            trust=config.trust,
-        )
-    if config.json:
-        print_json({"page": page, **{name: sorted((target / name).iterdir()) for name in PARTS}})
-    else:
-        Console().print(f"{page}", soft_wrap=True)
+    page = write_page(
+        Results.concat(parts),
+        target,
+        metric=config.metric,
+        episodes=shown,
+        costs=config.costs,
+        unit=config.unit,
+        trust=config.trust,
+    )
+    made = {"page": page, **{name: sorted((target / name).iterdir()) for name in PARTS}}
+    tell(config, made, str(page))
     return page
 
 
@@ -120,10 +112,8 @@ class Export:
     """Play an episode and film it."""
     seed: int = 0
     """The seed of that episode."""
-    trust: bool = False
-    """Import the code of a world of one's own (MODULE:ID) that the policy names."""
-    json: bool = False
-    """Write one JSON document to standard output, progress to standard error."""
+    trust: Trust = False
+    json: AsJson = False
 
     def usual_out(self) -> Path:
         """Returns where files go if no folder is given."""
@@ -135,15 +125,9 @@ def export(config: Export) -> Path:
     given: dict[str, Any] = {item.name: getattr(config, item.name) for item in fields(config)}
     given["onnx"] = config.onnx or None
     given["run"] = Path(shipped_path(str(config.run)))
-    del given["trust"]
-    as_json, out = given.pop("json"), given.pop("out") or config.usual_out()
-    with redirect_stdout(sys.stderr):  # a policy may print, and Torch does while it writes ONNX
-        folder = write_export(given.pop("run"), out, **given)
+    del given["trust"], given["json"]
+    folder = write_export(given.pop("run"), given.pop("out") or config.usual_out(), **given)
     files = [file for file in sorted(folder.iterdir()) if file.is_file()]
-    if as_json:
-        print_json({"folder": folder, "files": files})
-    else:
-        console = Console()
-        for file in files:
-            console.print(f"{file}  {file.stat().st_size:,} bytes", soft_wrap=True)
+    shown = [f"{file}  {file.stat().st_size:,} bytes" for file in files]
+    tell(config, {"folder": folder, "files": files}, *shown)
     return folder

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import os
 import re
-import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -26,7 +25,7 @@ from rich.table import Column, Table
 
 from interverse.cli import UsageError, parse_flags
 from interverse.cli.evaluate import Evaluate
-from interverse.cli.flags import flag_names, flag_words, parse_pairs, print_json
+from interverse.cli.flags import AsJson, flag_names, flag_words, parse_pairs, tell
 from interverse.cli.train import parsed, training, usual_algorithm
 from interverse.core.code import stamp
 from interverse.core.errors import (
@@ -85,8 +84,7 @@ class SweepCommand:
     """A Ray cluster that runs the cells: local, auto or an address."""
     dry_run: bool = False
     """Show the cells and how far each is, and start none."""
-    json: bool = False
-    """Write one JSON document to standard output, progress to standard error."""
+    json: AsJson = False
 
 
 class FailedCellsError(InterverseError, RuntimeError):
@@ -246,11 +244,7 @@ def sweep_command(config: SweepCommand) -> None:
     """Runs the sweep and says where its report is; raises at the end if cells failed."""
     if config.dry_run:
         check_whole(config.workers, "workers", MOST_WORKERS)
-        with redirect_stdout(sys.stderr):  # a world of one's own may print
-            rows = [_planned(cell, folder_of(config.out, cell)) for cell in read_plan(config.file)]
-        if config.json:
-            print_json({"cells": rows})
-            return
+        rows = [_planned(cell, folder_of(config.out, cell)) for cell in read_plan(config.file)]
         table = Table(Column("cell", overflow="fold"), "state", "steps", "episodes", "seconds")
         for row in rows:
             steps = "?" if row["steps"] is None else f"{row['steps']:,}"
@@ -259,28 +253,22 @@ def sweep_command(config: SweepCommand) -> None:
         left = sum(row["state"] != "finished" for row in rows)
         table.add_section()
         table.add_row(f"{len(rows)} cells", f"{left} to do", "", "", "")
-        Console().print(table)
+        tell(config, {"cells": rows}, table)
         return
     workers, cluster = config.workers, config.cluster
-    with redirect_stdout(sys.stderr):  # a world of one's own may print
-        outcome = sweep(config.file, config.out, workers=workers, cluster=cluster, progress=True)
-    made, failed = bool(len(outcome.results)), outcome.failed
-    if config.json:
-        cells = []
-        for cell in outcome.cells:
-            run = folder_of(config.out, cell)
-            told = {name: getattr(cell, name) for name in ("name", "task", "experiment", "seed")}
-            error = failed.get(cell.name)
-            end = {"results": run / SCORES} if error is None else {"error": error}
-            cells.append({**told, "run": run, **end})
-        page, scores = config.out / "report" / "index.html", config.out / RESULT_FILE
-        print_json(
-            {"cells": cells, "results": scores if made else None, "report": page if made else None}
-        )
-    elif made:
-        console = Console()
-        console.print(outcome.results.table())
-        console.print(f"Report in {config.out / 'report'}", soft_wrap=True)
+    outcome = sweep(config.file, config.out, workers=workers, cluster=cluster, progress=True)
+    cells, failed, results = [], outcome.failed, outcome.results
+    for cell in outcome.cells:
+        run = folder_of(config.out, cell)
+        told = {name: getattr(cell, name) for name in ("name", "task", "experiment", "seed")}
+        error = failed.get(cell.name)
+        end = {"results": run / SCORES} if error is None else {"error": error}
+        cells.append({**told, "run": run, **end})
+    made = {"results": config.out / RESULT_FILE, "report": config.out / "report" / "index.html"}
+    shown: list[Any] = []
+    if len(results):
+        shown = [results.table(), f"Report in {config.out / 'report'}"]
+    tell(config, {"cells": cells, **(made if shown else dict.fromkeys(made))}, *shown)
     if failed:
         errors = "; ".join(f"{name}: {error}" for name, error in sorted(failed.items()))
         raise FailedCellsError(

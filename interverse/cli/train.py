@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import field, fields, make_dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
+from rich.text import Text
 
 from interverse.agents import AGENTS, tagged
 from interverse.cli import UsageError, parse_flags
 from interverse.cli.evaluate import summary
-from interverse.cli.flags import parse_pairs, print_json
+from interverse.cli.flags import AsJson, OptionWords, parse_pairs, tell, value_of
 from interverse.core.errors import (
     InterverseError,
     InvalidValueError,
@@ -40,16 +39,12 @@ _LEARN_FROM = {
     "states": "states, with Stable-Baselines3",
     "pictures": "pictures",
 }
-_PAIRS = {
-    "option": "Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3.",
-    "hyper": "Hyper-parameters, as NAME=VALUE, instead of the usual ones; a wrong name lists all.",
-}
+_HYPER = "Hyper-parameters, as NAME=VALUE, instead of the usual ones; a wrong name lists all."
 _SEEDS = (
     "How many runs, from seed 0 on; several numbers are the seeds themselves. They learn side by"
     " side in this process, each in OUT/seed-N."
 )
 _MOST_SEEDS = 1000
-_JSON = "Write one JSON document to standard output, progress to standard error."
 
 
 def usual_algorithm(task: str) -> str:
@@ -66,7 +61,7 @@ def usual_algorithm(task: str) -> str:
 
 def choose(words: Sequence[str]) -> tuple[type[Any], Trainer]:
     """Returns the config whose flags a command's words are, and the function that takes it."""
-    task, algorithm = _given("--task", words), _given("--algorithm", words)
+    task, algorithm = value_of("--task", words), value_of("--algorithm", words)
     if task.startswith("rooms/"):
         return pairs_command(), train_pairs
     if task.startswith(("blocks/", "chemistry/")):
@@ -105,20 +100,18 @@ def _has(family: str, flag: str) -> bool:
 def command_of(family: str) -> type[Any]:
     """Returns the settings of a family of agents as a command: with flags for what is no field."""
     kind: type[Any] = _family(family)[0]
-    words, usual = tuple[str, ...], kind.__dataclass_fields__["algorithm"].default
+    usual = kind.__dataclass_fields__["algorithm"].default
     agents = "; ".join(f"{what}: {', '.join(tagged(name))}" for name, what in _LEARN_FROM.items())
     text = f"The agent, each family with flags of its own: `--algorithm NAME --help`. {agents}."
     more: list[tuple[str, Any, Any]] = [
         ("algorithm", Annotated[str, tyro.conf.arg(help=text)], field(default=usual)),
-        *(
-            (flag, Annotated[words, tyro.conf.arg(help=text)], field(default=()))
-            for flag, text in _PAIRS.items()
-        ),
+        ("option", OptionWords, field(default=())),
+        ("hyper", Annotated[tuple[str, ...], tyro.conf.arg(help=_HYPER)], field(default=())),
     ]
     if family == "pictures":
         seeds = Annotated[tuple[int, ...], tyro.conf.arg(help=_SEEDS)]
         more.append(("seeds", seeds, field(default=())))
-    more.append(("json", Annotated[bool, tyro.conf.arg(help=_JSON)], field(default=False)))
+    more.append(("json", AsJson, field(default=False)))
     # Values are checked where the settings are made: there a mistake has its own words.
     body = {"__post_init__": lambda self: None, "__doc__": kind.__doc__, "family": family}
     return make_dataclass(
@@ -145,16 +138,6 @@ def _family(name: str) -> tuple[type[Any], Trainer]:
 def commands() -> list[type[Any]]:
     """Returns the command of every family of agents, for shells to complete."""
     return [command_of(family) for family in _LEARN_FROM]
-
-
-def _given(flag: str, words: Sequence[str]) -> str:
-    """Returns the value of a flag, the last one where it is given twice; empty without."""
-    value = ""
-    for place, word in enumerate(words):
-        name, equals, text = word.partition("=")
-        if name == flag:
-            value = text if equals else "".join(words[place + 1 : place + 2])
-    return value
 
 
 def parsed(words: Sequence[str]) -> Any:
@@ -193,26 +176,20 @@ def _batch_hyper(kind: type[Any], hyper: dict[str, Any]) -> dict[str, Any]:
 
 def train(command: Any) -> list[Path]:
     """Trains and says where the policies are: one, or one for each seed."""
-    with redirect_stdout(sys.stderr):  # a world of one's own may print
-        if seeds := getattr(command, "seeds", ()):
-            from interverse.agents.pixel.train import train_together  # loads Torch
+    if seeds := getattr(command, "seeds", ()):
+        from interverse.agents.pixel.train import train_together  # loads Torch
 
-            if len(seeds) == 1:  # as in the other verbs
-                check_whole(seeds[0], "seeds", _MOST_SEEDS)
-                seeds = range(seeds[0])
-            apart = [replace(command, seed=n, out=command.out / f"seed-{n}") for n in seeds]
-            folders = train_together([training(one)[0] for one in apart], progress=True)
-            hint = f"report {' '.join(str(folder.parent) for folder in folders)} --out page"
-        else:
-            settings, run = training(command)
-            folders, hint = [run(settings, progress=True)], f"evaluate {command.out}"
-    if command.json:
-        print_json({"runs": [_told(folder) for folder in folders]})
-        return folders
-    console = Console()
-    for folder in folders:
-        console.print(str(folder), soft_wrap=True)
-    console.print(f"Next: interverse {hint}", style="dim", soft_wrap=True)
+        if len(seeds) == 1:  # as in the other verbs
+            check_whole(seeds[0], "seeds", _MOST_SEEDS)
+            seeds = range(seeds[0])
+        apart = [replace(command, seed=n, out=command.out / f"seed-{n}") for n in seeds]
+        folders = train_together([training(one)[0] for one in apart], progress=True)
+        hint = f"report {' '.join(str(folder.parent) for folder in folders)} --out page"
+    else:
+        settings, run = training(command)
+        folders, hint = [run(settings, progress=True)], f"evaluate {command.out}"
+    made = {"runs": [_told(folder) for folder in folders]} if command.json else None
+    tell(command, made, *map(str, folders), Text(f"Next: interverse {hint}", style="dim"))
     return folders
 
 
@@ -234,15 +211,9 @@ def pairs_command() -> type[Any]:
     """Returns the settings of recognition models on pairs of rooms as a command."""
     from interverse.models.pairs.train import TrainPairs  # loads Torch
 
-    flag = ("json", Annotated[bool, tyro.conf.arg(help=_JSON)], field(default=False))
-    body = {"__doc__": TrainPairs.__doc__}
+    flags, body = [("json", AsJson, field(default=False))], {"__doc__": TrainPairs.__doc__}
     return make_dataclass(
-        "TrainPairsCommand",
-        [flag],
-        bases=(TrainPairs,),
-        namespace=body,
-        frozen=True,
-        kw_only=True,
+        "TrainPairsCommand", flags, bases=(TrainPairs,), namespace=body, frozen=True, kw_only=True
     )
 
 
@@ -257,17 +228,13 @@ def train_pairs(config: Any) -> dict[str, Any]:
             f"  {row['seconds']:.1f} s\n"
         )
 
-    with redirect_stdout(sys.stderr):  # libraries may print
-        found = run(config, [listener]).record()
+    found = run(config, [listener]).record()
     file = config.out / "result.json"
-    if config.json:
-        told = {name: found[name] for name in ("weights", "sizes", "selection")}
-        ends = {"epochs": len(found["history"]), "last": found["history"][-1:]}
-        print_json({"run": config.out, "path": file, **ends, **told})
-        return found
+    told = {name: found[name] for name in ("weights", "sizes", "selection")}
+    ends = {"epochs": len(found["history"]), "last": found["history"][-1:]}
     lines = [f"{'epoch chosen by':<16}{'ID':>7}{'OOD':>7}"]
     for rule, row in found["selection"].items():
         lines.append(f"{rule:<16}{row['test_id']:7.3f}{row['test_ood']:7.3f}")
     lines.append(f"encoder weights: {found['weights']}; written: {file}")
-    sys.stdout.write("\n".join(lines) + "\n")
+    tell(config, {"run": config.out, "path": file, **ends, **told}, *lines)
     return found

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 
-from interverse.cli.flags import print_json
+from interverse.cli.flags import AsJson, Trust, tell
 from interverse.protocols.verify import Verdict, VerificationError
 from interverse.protocols.verify import verify as run
 from interverse.reports.runs import read_folder
@@ -35,28 +32,23 @@ class Verify:
     """Play every episode again."""
     seed: int = 0
     """The seed of the draw."""
-    trust: bool = False
-    """Import the code of a world of one's own (MODULE:ID) that the results name."""
-    json: bool = False
-    """Write one JSON document to standard output, progress to standard error."""
+    trust: Trust = False
+    json: AsJson = False
 
 
 def verify(config: Verify) -> Verdict:
     """Prints the verdict; results that do not hold raise."""
-    with redirect_stdout(sys.stderr):  # a policy may print
-        verdict = run(
-            config.folder,
-            policy=None if config.policy is None else shipped_path(config.policy),
-            episodes=None if config.all else config.episodes,
-            seed=config.seed,
-            trust=config.trust,
-        )
-    if config.json:
-        print_json({"verified": not verdict.problems, **asdict(verdict)})
+    verdict = run(
+        config.folder,
+        policy=None if config.policy is None else shipped_path(config.policy),
+        episodes=None if config.all else config.episodes,
+        seed=config.seed,
+        trust=config.trust,
+    )
+    told = [] if verdict.problems else [str(verdict)]
+    tell(config, {"verified": not verdict.problems, **asdict(verdict)}, *told)
     if verdict.problems:
         raise VerificationError(str(verdict))
-    if not config.json:
-        Console().print(str(verdict), soft_wrap=True, highlight=False)
     return verdict
 
 
@@ -68,8 +60,7 @@ class Diff:
     """A folder that `interverse evaluate --out` or `train --out` wrote."""
     b: Annotated[Path, tyro.conf.Positional]
     """Another one."""
-    json: bool = False
-    """Write one JSON document to standard output, progress to standard error."""
+    json: AsJson = False
 
 
 def diff(config: Diff) -> None:
@@ -77,14 +68,9 @@ def diff(config: Diff) -> None:
     a, b = (read_folder(folder).final() for folder in (config.a, config.b))
     made, scores = made_by(a, b), scored(a, b)
     told = _difference_verdict(scores)
-    if config.json:
-        found = {"made_by": _rows(made), "scores": _rows(scores)}
-        print_json({**found, "note": scores.caption, "verdict": told})
-        return
-    console = Console()
-    for table in (made, scores):
-        console.print(table.render("rich"))
-    console.print(told, soft_wrap=True)
+    found = {"made_by": _rows(made), "scores": _rows(scores)}
+    document = {**found, "note": scores.caption, "verdict": told}
+    tell(config, document, made.lifted(), scores.lifted(), told)
 
 
 def _rows(table: TextTable) -> list[dict[str, Any]]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 
 from interverse.cli.evaluate import known_policy
-from interverse.cli.flags import flag_names, parse_pairs
+from interverse.cli.flags import OptionWords, Trust, flag_names, parse_pairs, tell
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.rollouts.policy_world import policy_world
 from interverse.rollouts.saved import SHIPPED, is_path, shipped_path, trained_policy
@@ -36,10 +35,8 @@ class View:
     default the package's own for the world, which starts to play, or random where there is none."""
     seed: int = 0
     """The seed of the first episode."""
-    option: tuple[str, ...] = ()
-    """Options of the world, as NAME=VALUE (JSON values), such as skip_frame=3."""
-    trust: bool = False
-    """Import the code of a world of one's own (MODULE:ID) that the policy names."""
+    option: OptionWords = ()
+    trust: Trust = False
     seconds: float | None = None
     """Stop after so many seconds; by default with Ctrl-C."""
 
@@ -80,7 +77,6 @@ def view(config: View) -> None:
     from interverse.viewer.server import Viewer, check_port  # viser, or the line that names it
 
     check_port(config.host, config.port)
-    console = Console()
     with contextlib.ExitStack() as closing:
         try:
             session = session_of(config)
@@ -88,8 +84,7 @@ def view(config: View) -> None:
             playing = config.policy is None and session.policy != "random"
             viewer = Viewer(session, host=config.host, port=config.port, playing=playing)
             closing.callback(viewer.close)
-            told = f"{session.id}: open {viewer.url} in a browser; Ctrl-C stops"
-            console.print(told, soft_wrap=True)
+            tell(config, None, f"{session.id}: open {viewer.url} in a browser; Ctrl-C stops")
             viewer.run(config.seconds)
         except KeyboardInterrupt:
-            console.print("stopped")
+            tell(config, None, "stopped")

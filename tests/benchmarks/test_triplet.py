@@ -286,7 +286,8 @@ def test_pairs_are_read_and_split_without_a_simulator(tmp_path, data):
         "import interverse.cli.reproduce as cli\n"
         "from interverse.fit.work import Clock\n"
         "from interverse.benchmarks.causaltriplet.materials import TripletMaterials\n"
-        f"settings = cli.ReproduceTriplet(budget='smoke', data=(Path({str(data[0])!r}),))\n"
+        "make = cli.command_of('causaltriplet')\n"
+        f"settings = make(budget='smoke', data=(Path({str(data[0])!r}),))\n"
         "split = TripletMaterials(settings, Clock(None)).split('single', 'systematic', 1)\n"
         "sys.exit(0 if len(split.test_ood) else 1)\n"
     )
