@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from interverse.bench.measure import CPU, WALL, Row, best_pair, best_seconds
+from interverse.bench.measure import (
+    WALL,
+    Row,
+    best_pair,
+    best_seconds,
+    plays,
+    rate_row,
+    time_row,
+)
 from interverse.envs import make, make_vec
 from interverse.sim.threads import cores
 from interverse.worlds.control.compat import suite
@@ -23,28 +31,15 @@ _LOOKS = (11, 12, 13, 14)  # drawn once before, so that their pictures are paint
 
 def control() -> list[Row]:
     """Returns agent steps a second per domain at two qualities, and the cost of a new look."""
-    ratios: dict[str, list[float]] = {"default": [], "fast": []}
-    rows: list[Row] = []
-    for domain in DOMAINS:
-        for quality, found in ratios.items():
-            row = _steps(domain, quality)
-            rows.append(row)
-            found.append(row.ratio or 0.0)
-    for quality, target in (("default", "ratio at least 2"), ("fast", "ratio at least 3")):
-        mean = float(np.exp(np.mean(np.log(ratios[quality]))))
-        rows.append(
-            Row(
-                name=f"control, {quality} quality, ten domains",
-                metric="agent steps a second, geometric mean of ratios",
-                value=mean,
-                unit="x",
-                ratio=mean,
-                baseline=_STOCK,
-                target=target,
-            )
-        )
-    more = _switch("cheetah_run"), _construction("cheetah_run"), _batch("walker_walk")
-    return [*rows, *more]
+    targets = {"default": "ratio at least 2", "fast": "ratio at least 3"}
+    rows = [_steps(domain, quality) for domain in DOMAINS for quality in targets]
+    for place, (quality, target) in enumerate(targets.items()):
+        ratios = [row.ratio or 0.0 for row in rows[: 2 * len(DOMAINS)][place::2]]
+        mean = float(np.exp(np.mean(np.log(ratios))))
+        name = f"control, {quality} quality, ten domains"
+        metric = "agent steps a second, geometric mean of ratios"
+        rows.append(Row(name, metric, mean, "x", mean, _STOCK, target))
+    return [*rows, _switch("cheetah_run"), _construction("cheetah_run"), _batch("walker_walk")]
 
 
 def states(repeats: int = _STATE_REPEATS) -> list[Row]:
@@ -67,31 +62,26 @@ def _states(domain: str, repeats: int) -> list[Row]:
             env.reset(seed=0)
         stock.task.random.seed(0)
         stock.reset()
-        both = zip((*envs, stock), (actions, many, actions), strict=True)
-        taken = [[_seconds(env, action) for action in given] for env, given in both]
+        taken = [
+            [best_seconds(functools.partial(env.step, a), repeats=1, warm=0) for a in given]
+            for env, given in zip((*envs, stock), (actions, many, actions), strict=True)
+        ]
         best = np.minimum(best, taken)
     for env in envs:
         env.close()
     one, share, stock_s = best.mean(1) / (1, _STATE_WORLDS, 1)
-    return [_state_row(name, 1, one, stock_s), _state_row(name, _STATE_WORLDS, share, stock_s)]
-
-
-def _seconds(env: Any, action: Any) -> float:
-    begin = CPU()
-    env.step(action)
-    return CPU() - begin
-
-
-def _state_row(name: str, worlds: int, taken: float, stock: float) -> Row:
-    return Row(
-        name=f"{name}, state observations, {worlds} worlds",
-        metric="CPU time of a step of a world",
-        value=1e6 * taken,
-        unit="us",
-        ratio=taken / stock,
-        baseline=f"dm_control env.step, {1e6 * stock:.1f} us",
-        target=f"ratio at most {1.2 if worlds == 1 else 0.7}",
-    )
+    return [
+        time_row(
+            f"{name}, state observations, {worlds} worlds",
+            "CPU time of a step of a world",
+            seconds,
+            stock_s,
+            "us",
+            baseline=f"dm_control env.step, {1e6 * stock_s:.1f} us",
+            target=f"ratio at most {most}",
+        )
+        for worlds, seconds, most in ((1, one, 1.2), (_STATE_WORLDS, share, 0.7))
+    ]
 
 
 def _steps(domain: str, quality: str) -> Row:
@@ -102,34 +92,18 @@ def _steps(domain: str, quality: str) -> Row:
     stock.reset()
     rng = np.random.default_rng(0)
     actions = rng.uniform(-1.0, 1.0, (_STEPS, *(env.action_space.shape or ()))).astype(np.float32)
-    ours, theirs = best_pair(_ours(env, actions), _theirs(stock, actions), repeats=_REPEATS)
+
+    def play_stock() -> None:
+        for action in actions:
+            stock.step(action)
+            stock.physics.render(_SIZE, _SIZE, camera_id=0)
+
+    ours, theirs = best_pair(plays(env, actions), play_stock, repeats=_REPEATS)
     env.close()
-    return Row(
-        name=f"control/{domain}_{task}-v1, {quality} quality",
-        metric="agent steps a second",
-        value=_STEPS / ours,
-        unit="1/s",
-        ratio=theirs / ours,
-        baseline=_STOCK,
-        target="ratio at least 1.5" if quality == "default" else "",
-    )
-
-
-def _ours(env: Any, actions: Any) -> Callable[[], None]:
-    def play() -> None:
-        for action in actions:
-            env.step(action)
-
-    return play
-
-
-def _theirs(env: Any, actions: Any) -> Callable[[], None]:
-    def play() -> None:
-        for action in actions:
-            env.step(action)
-            env.physics.render(_SIZE, _SIZE, camera_id=0)
-
-    return play
+    name = f"control/{domain}_{task}-v1, {quality} quality"
+    target = "ratio at least 1.5" if quality == "default" else ""
+    rates = _STEPS / ours, _STEPS / theirs
+    return rate_row(name, "agent steps a second", *rates, baseline=_STOCK, target=target)
 
 
 def _switch(name: str) -> Row:
@@ -143,27 +117,16 @@ def _switch(name: str) -> Row:
         repeats=12,
     )
     env.close()
-    return Row(
-        name=f"control/{name}-v1",
-        metric="milliseconds that a new visual seed adds to a reset",
-        value=1e3 * (new - plain),
-        unit="ms",
-        ratio=new / plain,
-        baseline="reset with the same look",
-        target="under 10 ms",
-    )
+    metric, same = "milliseconds that a new visual seed adds to a reset", "reset with the same look"
+    added = 1e3 * (new - plain)
+    return Row(f"control/{name}-v1", metric, added, "ms", new / plain, same, "under 10 ms")
 
 
 def _construction(name: str) -> Row:
     """Returns how long a world takes to make, its domain being compiled, without a GL context."""
     taken = best_seconds(lambda: make(f"control/{name}-v1").close(), repeats=3)
-    return Row(
-        name=f"control/{name}-v1",
-        metric="milliseconds to construct, before the first picture",
-        value=1e3 * taken,
-        unit="ms",
-        target="under 300 ms",
-    )
+    metric = "milliseconds to construct, before the first picture"
+    return time_row(f"control/{name}-v1", metric, taken, target="under 300 ms")
 
 
 def _batch(name: str) -> Row:
@@ -172,15 +135,13 @@ def _batch(name: str) -> Row:
     for venv in pair:
         venv.reset(seed=0)
     still = np.zeros(pair[0].action_space.shape or (), np.float32)
-    plays = [_ours(venv, [still]) for venv in pair]
-    ours, theirs = best_pair(*plays, repeats=_REPEATS, clock=WALL)  # CPU time stays the same
+    both = [plays(venv, [still]) for venv in pair]
+    taken = best_pair(*both, repeats=_REPEATS, clock=WALL)  # CPU time stays the same
     for venv in pair:
         venv.close()
-    return Row(
-        name=f"control/{name}-v1, {_WORLDS} worlds on {cores()} cores",
-        metric="steps of a world a second",
-        value=_WORLDS / ours,
-        unit="1/s",
-        ratio=theirs / ours,
+    return rate_row(
+        f"control/{name}-v1, {_WORLDS} worlds on {cores()} cores",
+        "steps of a world a second",
+        *(_WORLDS / seconds for seconds in taken),
         baseline="the same on one thread, on which GL already spreads its own work",
     )

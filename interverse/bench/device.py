@@ -8,7 +8,6 @@ observations, rewards and all.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +17,7 @@ import torch
 from interverse.actors.curriculum import paper_curriculum
 from interverse.agents.batch.ppo import DevicePpo, PpoSettings
 from interverse.agents.batch.starts import curriculum_starts, make_arena
-from interverse.bench.measure import Row
+from interverse.bench.measure import Row, best_seconds, finished, plays, rate_row
 from interverse.envs import make_vec
 from interverse.worlds import trifinger
 
@@ -81,7 +80,7 @@ def _looks(name: str, device: str, worlds: int) -> Row:
     rate = _rate(draw, worlds)
     env.close()
     title = f"make_vec of {name}, drawn on {device}, {worlds:,} looks"
-    return Row(name=title, metric="pictures of 84 pixels", value=rate, unit="1/s")
+    return rate_row(title, "pictures of 84 pixels", rate)
 
 
 def _arena(task: str, device: str, worlds: int, skip: int) -> trifinger.DeviceArena:
@@ -103,13 +102,8 @@ def _steps(task: str, device: str, worlds: int) -> list[Row]:
             arena.step(action)
             arena.view()
 
-    def bare() -> None:
-        for _ in range(_TIMED * 10):
-            arena.engine.bare_step()
-
     whole()
-    mine = _rate(whole, worlds * _TIMED)
-    theirs = _rate(bare, worlds * _TIMED)
+    mine, theirs = _rate(whole, worlds * _TIMED), _bare(arena.engine, worlds)
     fresh = _rate(arena.restart, worlds)
     arena.close()
     name, target = f"{task} on {device}, {worlds:,} worlds, skip 10", f"{_TARGETS[task]:,}"
@@ -117,25 +111,29 @@ def _steps(task: str, device: str, worlds: int) -> list[Row]:
     episodes = length / (length / mine + 1.0 / fresh)
     return [
         *_beside_bare(name, {"steps": mine, _EPISODES: episodes}, theirs, target),
-        Row(name=name, metric="bare steps", value=theirs, unit="1/s"),
-        Row(name=name, metric="starts with mass, size, friction and goal", value=fresh, unit="1/s"),
+        rate_row(name, "bare steps", theirs),
+        rate_row(name, "starts with mass, size, friction and goal", fresh),
     ]
+
+
+def _bare(engine: Any, worlds: int, controls: Any = None) -> float:
+    """Returns the rate of the engine's own step, ten substeps each; `controls` set what acts."""
+    live = engine.live("ctrl")[:, :9]
+
+    def bare() -> None:
+        for step in range(_TIMED):
+            if controls is not None:  # at rest there would be less to solve
+                live[:] = controls[step]
+            for _ in range(10):
+                engine.bare_step()
+
+    return _rate(bare, worlds * _TIMED)
 
 
 def _beside_bare(name: str, rates: dict[str, float], bare: float, target: str) -> list[Row]:
     """Returns a row for every rate, by metric, next to that of bare stepping."""
-    return [
-        Row(
-            name=name,
-            metric=metric,
-            value=rate,
-            unit="1/s",
-            ratio=rate / bare,
-            baseline="mujoco_warp.step alone",
-            target=target,
-        )
-        for metric, rate in rates.items()
-    ]
+    told = {"baseline": "mujoco_warp.step alone", "target": target}
+    return [rate_row(name, metric, rate, bare, **told) for metric, rate in rates.items()]
 
 
 def _learning(device: str, worlds: int) -> Row:
@@ -149,13 +147,8 @@ def _learning(device: str, worlds: int) -> Row:
     update()
     rate = _rate(update, worlds * learner.settings.horizon)
     arena.close()
-    return Row(
-        name=f"PPO on pushing, {device}, {worlds:,} worlds, skip 3",
-        metric="steps, learning included",
-        value=rate,
-        unit="1/s",
-        target="400,000",
-    )
+    name = f"PPO on pushing, {device}, {worlds:,} worlds, skip 3"
+    return rate_row(name, "steps, learning included", rate, target="400,000")
 
 
 def _vector(
@@ -181,21 +174,10 @@ def _vector(
     low, high = (torch.as_tensor(a, device=rest.device) for a in (space.low, space.high))
     middle = rest if load == "rest" else (low + high) / 2.0
     noise = torch.randn(_TIMED, worlds, 9, device=rest.device) * 0.15 * (high - low) + middle
-    engine = env.unwrapped.world._physics.engine
-    controls = engine.live("ctrl")[:, :9]
-
-    def steps() -> None:
-        for action in noise:
-            env.step(action)
-
-    def bare() -> None:
-        for action in noise:  # at rest there would be less to solve
-            controls[:] = action
-            for _ in range(10):
-                engine.bare_step()
-
+    steps = plays(env, noise)
     steps()
-    rate, theirs = _rate(steps, worlds * _TIMED), _rate(bare, worlds * _TIMED)
+    rate = _rate(steps, worlds * _TIMED)
+    theirs = _bare(env.unwrapped.world._physics.engine, worlds, noise)
     metric = f"steps with 3 pictures of {_SIDE} pixels" if options else "steps"
     metric += ", no shadows" if options.get("shadows") is False else ""
     metric += "" if load == "rest" else ", commands about the middle of the joints' ranges"
@@ -237,14 +219,11 @@ def _grid(name: str, device: str, worlds: int) -> list[Row]:
     place = "cpu" if where == "torch" else where
     moves = torch.randint(int(env.single_action_space.n), (_TIMED, worlds), device=place)
 
-    def drawn() -> None:
-        for action in moves:
-            env.step(action)
-
     def alone() -> None:
         for action in moves:
             driver.steps[driver._advance(action, everyone)] += 1
 
+    drawn = plays(env, moves)
     drawn()
     rates = {
         "frames": (_rate(drawn, worlds * _TIMED), "3,000,000"),
@@ -253,23 +232,10 @@ def _grid(name: str, device: str, worlds: int) -> list[Row]:
     env.close()
     title = f"make_vec of {name} on {where}, {worlds:,} worlds"
     return [
-        Row(name=title, metric=metric, value=rate, unit="1/s", target=target)
-        for metric, (rate, target) in rates.items()
+        rate_row(title, metric, rate, target=target) for metric, (rate, target) in rates.items()
     ]
 
 
-def _rate(call: Callable[[], None], count: int, repeats: int = 3) -> float:
-    """Returns things a second in the fastest of some calls, by the wall clock."""
-    best = float("inf")
-    for _ in range(repeats):
-        _wait()
-        begun = time.perf_counter()
-        call()
-        _wait()
-        best = min(best, time.perf_counter() - begun)
-    return count / best
-
-
-def _wait() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+def _rate(call: Callable[[], None], count: int) -> float:
+    """Returns things a second in the fastest of three calls, by the wall clock."""
+    return count / best_seconds(call, repeats=3, warm=0, clock=finished)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
-import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.train import PixelRun
 from interverse.agents.pixel.views import SacAug
-from interverse.bench.measure import WALL, Row, best_pair, best_seconds
+from interverse.bench.measure import WALL, Row, best_pair, best_seconds, finished, time_row
 from interverse.envs import make
 from interverse.models.steps import Precision, autocast, check_device, matmul_precision
 
@@ -60,15 +60,10 @@ def on_cpu(name: str) -> Row:
     ours, theirs = best_pair(
         lambda: change(pictures, generator=generator), floats.clone, repeats=_REPEATS, clock=WALL
     )
-    return Row(
-        name=f"augmentation {name}",
-        metric=f"milliseconds, 256 stacks of 9x84x84, {_THREADS} threads",
-        value=1e3 * ours,
-        unit="ms",
-        ratio=ours / theirs,
-        baseline="clone() of the float32 batch",
-        target=f"under {_SLOW.get(name, 300.0):.0f} ms",
-    )
+    metric = f"milliseconds, 256 stacks of 9x84x84, {_THREADS} threads"
+    told = {"baseline": "clone() of the float32 batch"}
+    target = f"under {_SLOW.get(name, 300.0):.0f} ms"
+    return time_row(f"augmentation {name}", metric, ours, theirs, **told, target=target)
 
 
 def on_gpu(name: str) -> Row:
@@ -76,62 +71,36 @@ def on_gpu(name: str) -> Row:
     generator = torch.Generator("cuda").manual_seed(0)
     pictures = torch.rand(_SHAPE, generator=generator, device="cuda") * 255.0
     change = augmentation(name)
-    ours = _gpu_seconds(lambda: change(pictures, generator=generator))
-    theirs = _gpu_seconds(pictures.clone)
-    return Row(
-        name=f"augmentation {name} on the GPU",
-        metric="milliseconds, 256 stacks of 9x84x84, float32",
-        value=1e3 * ours,
-        unit="ms",
-        ratio=ours / theirs,
-        baseline="clone() of the batch",
-        target="ratio at most 5",
-    )
 
+    def taken(call: Callable[[], object]) -> float:  # in a row: one alone would time the launch
+        return best_seconds(lambda: [call() for _ in range(50)], warm=0, clock=finished) / 50
 
-def _gpu_seconds(call: object, rounds: int = 50) -> float:
-    """Returns the best mean of many calls in a row: one alone would time the launch."""
-    best = float("inf")
-    for _ in range(_REPEATS + 1):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(rounds):
-            call()  # type: ignore[operator]
-        torch.cuda.synchronize()
-        best = min(best, (time.perf_counter() - start) / rounds)
-    return best
+    ours, theirs = taken(lambda: change(pictures, generator=generator)), taken(pictures.clone)
+    metric = "milliseconds, 256 stacks of 9x84x84, float32"
+    told = {"baseline": "clone() of the batch", "target": "ratio at most 5"}
+    return time_row(f"augmentation {name} on the GPU", metric, ours, theirs, **told)
 
 
 def pixel_updates() -> list[Row]:
     """Returns milliseconds of updates of synthetic data and of decisions; needs a GPU."""
     check_device("cuda")
-    plain = _milliseconds("float32", graphed=False)
-    rows = [_row("update, plain, float32", plain, plain)]
+    taken = {"update, plain, float32": _update_seconds("float32", graphed=False)}
     precisions: tuple[Precision, ...] = ("float32", "tf32", "bf16")
     for precision in precisions:
-        taken = _milliseconds(precision, graphed=True)
-        rows.append(_row(f"update, graphed, {precision}", taken, plain))
-    taken = _milliseconds("bf16", graphed=True, compiled=True)
-    rows.append(_row("update, graphed, bf16, compiled", taken, plain))
+        taken[f"update, graphed, {precision}"] = _update_seconds(precision, graphed=True)
+    compiled = _update_seconds("bf16", graphed=True, compiled=True)
+    taken["update, graphed, bf16, compiled"] = compiled
     for runs in (1, *_TOGETHER):
         with tempfile.TemporaryDirectory() as folder:
-            taken = decision(folder, runs=runs, actors=_ACTORS // runs)
+            made = decision(folder, runs=runs, actors=_ACTORS // runs) / 1000.0
         side_by_side = "" if runs == 1 else f", {runs} runs side by side"
-        name = f"decision, bf16, compiled, drawing beside learning{side_by_side}"
-        rows.append(_row(name, taken, plain))
-    return rows
-
-
-def _row(name: str, taken: float, plain: float) -> Row:
-    return Row(
-        name=f"SAC+AUG {name}",
-        metric="wall-clock time, batch 256 of 84 pixels",
-        value=taken,
-        unit="ms",
-        ratio=taken / plain,
-        baseline="the plain update in float32",
-        target="2.5 ms a decision",
-    )
+        taken[f"decision, bf16, compiled, drawing beside learning{side_by_side}"] = made
+    metric, plain = "wall-clock time, batch 256 of 84 pixels", taken["update, plain, float32"]
+    told = {"baseline": "the plain update in float32", "target": "2.5 ms a decision"}
+    return [
+        time_row(f"SAC+AUG {name}", metric, seconds, plain, **told)
+        for name, seconds in taken.items()
+    ]
 
 
 def decision(
@@ -175,50 +144,40 @@ def decision(
             run = PixelRun(one, planned, world, own_stream=runs > 1)
             held.append(stack.enter_context(closing(run)))
             run.start()
+
+        def advance() -> int:
+            for run in held:
+                run.begin()
+            for run in held:
+                run.finish()
+            return sum(run.step for run in held)
+
         while held[0].step < planned.hyper.warm_up + decisions // 5:
-            _advance(held)
-        before, start = sum(run.step for run in held), time.perf_counter()
-        while sum(run.step for run in held) < before + decisions:
-            _advance(held)
-        if device == "cuda":
-            torch.cuda.synchronize()
-        made = sum(run.step for run in held) - before
-        return 1000.0 * (time.perf_counter() - start) / made
+            advance()
+        start, before = finished(), sum(run.step for run in held)
+        while (made := advance() - before) < decisions:
+            pass
+        return 1000.0 * (finished() - start) / made
 
 
-def _advance(runs: list[PixelRun]) -> None:
-    for run in runs:
-        run.begin()
-    for run in runs:
-        run.finish()
-
-
-def _milliseconds(precision: Precision, *, graphed: bool, compiled: bool = False) -> float:
-    hyper = PixelHyper()
-    agent = SacAug(hyper, _SIZES, 0, "cuda")
+def _update_seconds(precision: Precision, *, graphed: bool, compiled: bool = False) -> float:
+    agent = SacAug(PixelHyper(), _SIZES, 0, "cuda")
     if compiled:
         agent.compile()
     update = GraphedUpdate(agent) if graphed else agent.update
-    batch = _batch(hyper.batch)
-
-    def some() -> None:
-        with autocast("cuda", precision):
-            for _ in range(_UPDATES):
-                update(batch)
-        torch.cuda.synchronize()
-
-    with matmul_precision(precision):
-        for _ in range(_WARM):
-            with autocast("cuda", precision):
-                update(batch)
-        return 1000.0 * best_seconds(some, repeats=3, clock=WALL) / _UPDATES
-
-
-def _batch(count: int) -> PixelBatch:
-    draw = torch.Generator().manual_seed(0)
+    draw, count = torch.Generator().manual_seed(0), PixelHyper().batch
     channels, side = _SIZES.pictures
     shape = (2, count, channels, side, side)
     seen = torch.randint(0, 256, shape, generator=draw, dtype=torch.uint8)
     numbers = torch.rand((2, count, _SIZES.actions), generator=draw)
     parts = (seen[0], 2 * numbers[0] - 1, numbers[1, :, :1], torch.zeros(count, 1), seen[1])
-    return PixelBatch(*parts).to(torch.device("cuda"))
+    batch = PixelBatch(*parts).to(torch.device("cuda"))
+
+    def some(updates: int = _UPDATES) -> None:
+        with autocast("cuda", precision):
+            for _ in range(updates):
+                update(batch)
+
+    with matmul_precision(precision):
+        some(_WARM)
+        return best_seconds(some, repeats=3, clock=finished) / _UPDATES

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interverse.bench.measure import WALL, Row, best_pair
+from interverse.bench.measure import WALL, Row, best_pair, time_row
 from interverse.envs import make_vec
 from interverse.protocols.protocol import Protocol, select_protocols
 from interverse.protocols.unit import ROWS, Unit, run_unit
 from interverse.rollouts.policy import as_policy
 
 if TYPE_CHECKING:
-    from interverse.viewer.server import Viewer
     from interverse.viewer.session import Session
 
 _TASK = "trifinger/pushing-v1"
 _TIMED = ("P0", "P6", "P11")  # nothing drawn, two places, everything
 _PROTOCOLS, _EPISODES = 12, 200
-_REPEATS = 2
 _PLAYED = (
     "blocks/observed-3-v1",
     "chemistry/chain-v1",
@@ -42,58 +40,26 @@ def imports() -> list[Row]:
     def fresh(module: str) -> None:
         subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
 
-    pair = (lambda: fresh("interverse"), lambda: fresh("gymnasium"))
-    ours, theirs = best_pair(*pair, clock=WALL)
-    return [
-        Row(
-            name="import interverse",
-            metric="seconds",
-            value=ours,
-            unit="s",
-            ratio=ours / theirs,
-            baseline="import gymnasium",
-            target="ratio at most 1.5",
-        )
-    ]
+    ours, theirs = best_pair(lambda: fresh("interverse"), lambda: fresh("gymnasium"), clock=WALL)
+    told = {"baseline": "import gymnasium", "target": "ratio at most 1.5"}
+    return [time_row("import interverse", "seconds", ours, theirs, "s", **told)]
 
 
 def evaluation() -> list[Row]:
     """Returns the overhead of a unit of 50 episodes, and the CPU seconds of 12 x 200 of them."""
-    ours = theirs = 0.0
+    pairs = []
     for protocol in select_protocols(_TASK, ",".join(_TIMED)):
-        pairs = [(_seconds(_unit(protocol)), _seconds(_bare(protocol))) for _ in range(_REPEATS)]
-        ours += min(pair[0] for pair in pairs)
-        theirs += min(pair[1] for pair in pairs)
-    whole = ours / len(_TIMED) * _PROTOCOLS * _EPISODES / ROWS
-    return [
-        Row(
-            name=f"evaluation of {_TASK}, scripted",
-            metric=f"CPU seconds of {ROWS} episodes, mean of {', '.join(_TIMED)}",
-            value=ours / len(_TIMED),
-            unit="s",
-            ratio=ours / theirs,
-            baseline="the same worlds and policy in a bare vector env",
-            target="ratio under 1.2",
-        ),
-        Row(
-            name=f"evaluation of {_TASK}, scripted",
-            metric=f"CPU seconds of {_PROTOCOLS} protocols x {_EPISODES} episodes, from the above",
-            value=whole,
-            unit="s",
-            target="under 720: 6 minutes on two cores",
-        ),
-    ]
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    start = time.process_time()
-    call()
-    return time.process_time() - start
-
-
-def _unit(protocol: Protocol) -> Callable[[], object]:
-    unit = Unit(task=_TASK, options={}, protocol=protocol, seed=0, number=0, episodes=ROWS)
-    return lambda: run_unit(unit, "scripted")
+        unit = Unit(task=_TASK, options={}, protocol=protocol, seed=0, number=0, episodes=ROWS)
+        played = functools.partial(run_unit, unit, "scripted")
+        pairs.append(best_pair(played, _bare(protocol), repeats=1))
+    ours, theirs = np.mean(pairs, axis=0).tolist()
+    name = f"evaluation of {_TASK}, scripted"
+    metric = f"CPU seconds of {ROWS} episodes, mean of {', '.join(_TIMED)}"
+    bare = "the same worlds and policy in a bare vector env"
+    one = time_row(name, metric, ours, theirs, "s", baseline=bare, target="ratio under 1.2")
+    metric = f"CPU seconds of {_PROTOCOLS} protocols x {_EPISODES} episodes, from the above"
+    every, target = ours * _PROTOCOLS * _EPISODES / ROWS, "under 720: 6 minutes on two cores"
+    return [one, time_row(name, metric, every, unit="s", target=target)]
 
 
 def _bare(protocol: Protocol) -> Callable[[], object]:
@@ -115,48 +81,37 @@ def _bare(protocol: Protocol) -> Callable[[], object]:
 
 def viewer() -> list[Row]:
     """Returns the milliseconds of a frame: the step, and everything that is sent to the page."""
-    return [
-        _frame_row(id, f) for f, ids in ((_played, _PLAYED), (_dragged, _DRAGGED)) for id in ids
-    ]
+    return [_frame_row(id) for id in (*_PLAYED, *_DRAGGED)]
 
 
-def _frame_row(id: str, frame_of: Callable[[Session], Callable[[], None]]) -> Row:
+def _frame_row(id: str) -> Row:
     from interverse.viewer.server import Viewer  # needs the extra `view`, which other rows do not
     from interverse.viewer.session import Session
 
     session, bare = Session(id), Session(id)
     shown = Viewer(session, port=None)
+    values = {one: iter(np.linspace(0.5, 1.3, 10 * _FRAMES)) for one in (session, bare)}
+
+    def frame(of: Session) -> None:
+        if id in _DRAGGED:
+            of.do({"light/brightness": next(values[of])})
+        else:
+            of.step()
+
+    def frame_shown() -> None:
+        frame(session)
+        shown.show()
+
     try:
-        frame, alone = frame_of(session), frame_of(bare)
-        taken, plain = best_pair(lambda: _shown(frame, shown), alone, repeats=_FRAMES)
+        taken = best_pair(frame_shown, lambda: frame(bare), repeats=_FRAMES)
     finally:
         shown.close()
         session.close()
         bare.close()
-    return Row(
-        name=f"{id} in the viewer",
-        metric="CPU milliseconds a frame",
-        value=1e3 * taken,
-        unit="ms",
-        ratio=taken / plain,
+    return time_row(
+        f"{id} in the viewer",
+        "CPU milliseconds a frame",
+        *taken,
         baseline="the same without a page",
         target="under 66 ms: 15 frames a second on one core",
     )
-
-
-def _shown(frame: Callable[[], None], on: Viewer) -> None:
-    frame()
-    on.show()
-
-
-def _played(session: Session) -> Callable[[], None]:
-    return session.step
-
-
-def _dragged(session: Session) -> Callable[[], None]:
-    values = iter(np.linspace(0.5, 1.3, 10 * _FRAMES))
-
-    def drag() -> None:
-        session.do({"light/brightness": next(values)})
-
-    return drag

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
 Clock = Callable[[], float]
 CPU, WALL = time.process_time, time.perf_counter
+_IN_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6}
+
+
+def finished() -> float:
+    """Returns the wall-clock time once a GPU, where there is one, has done what it was told."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return WALL()
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One measured number.
 
@@ -38,13 +48,34 @@ class Row:
         return asdict(self)
 
 
+def time_row(
+    name: str,
+    metric: str,
+    seconds: float,
+    other: float | None = None,
+    unit: str = "ms",
+    **told: str,
+) -> Row:
+    """Returns the row of a duration, given in seconds as its baseline's is.
+
+    `told` are `baseline` and `target`.
+    """
+    ratio = None if other is None else seconds / other
+    return Row(name, metric, _IN_A_SECOND[unit] * seconds, unit, ratio, **told)
+
+
+def rate_row(name: str, metric: str, rate: float, other: float | None = None, **told: str) -> Row:
+    """Returns the row of things a second, beside its baseline's; `told` as for `time_row`."""
+    return Row(name, metric, rate, "1/s", None if other is None else rate / other, **told)
+
+
 def best_seconds(
     call: Callable[[], object], *, repeats: int = 5, warm: int = 1, clock: Clock = CPU
 ) -> float:
     """Returns the shortest time of several calls: the least disturbed one.
 
     The clock counts this process's CPU seconds, which other programs do not change, unless `WALL`
-    is asked for.
+    or `finished` is asked for.
     """
     for _ in range(warm):
         call()
@@ -69,6 +100,16 @@ def best_pair(
         for _ in range(repeats + 1)
     ]
     return min(p[0] for p in pairs[1:]), min(p[1] for p in pairs[1:])
+
+
+def plays(env: Any, actions: Iterable[Any]) -> Callable[[], None]:
+    """Returns what steps an environment through actions."""
+
+    def play() -> None:
+        for action in actions:
+            env.step(action)
+
+    return play
 
 
 def resident_mb() -> float:

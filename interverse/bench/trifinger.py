@@ -11,13 +11,12 @@ import itertools
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from typing import Any, final
 
 import mujoco
 import numpy as np
 
-from interverse.bench.measure import Row, best_pair, resident_mb
+from interverse.bench.measure import Row, best_pair, plays, rate_row, resident_mb
 from interverse.envs import make, make_vec
 from interverse.sim import gl
 from interverse.worlds.trifinger.mjcf import compile_scene
@@ -32,12 +31,13 @@ _SUBSTEPS = 10
 class PlainLoop:
     """Worlds of a scene, one after the other."""
 
-    def __init__(self, scene: ArenaScene, count: int = 32) -> None:
+    def __init__(self, scene: ArenaScene, count: int = 32, size: int = 0) -> None:
         self.model = compile_scene(scene)
         self._datas = [mujoco.MjData(self.model) for _ in range(count)]
         self._draw = np.random.default_rng(0)
         self._motors = [self.model.actuator(name).id for name in JOINTS]
         self._joints = [self.model.joint(name).qposadr[0] for name in JOINTS]
+        self._size = size
         self._renderer: mujoco.Renderer | None = None
         self.reset()
 
@@ -57,11 +57,11 @@ class PlainLoop:
             data.qpos[self._joints] = REST
             mujoco.mj_forward(self.model, data)
 
-    def step_and_draw(self, size: int) -> None:
+    def step_and_draw(self) -> None:
         """A step, and pictures of every world by the three cameras with `mujoco.Renderer`."""
         if self._renderer is None:
             gl.backend()
-            self._renderer = mujoco.Renderer(self.model, height=size, width=size)
+            self._renderer = mujoco.Renderer(self.model, height=self._size, width=self._size)
         self.step()
         for data in self._datas:
             for camera in OBSERVATION_CAMERAS:
@@ -95,7 +95,11 @@ _DONE = {  # worlds a second
 }
 _PIXELS = {"shadows": 14, "fast": 25}  # steps a second
 _SHARED = 1024  # worlds in the measurement of memory
-_STEP, _RESET = "mj_step", "mj_resetData and mj_forward"  # of the plain loop
+_PLAIN = {
+    "reset": "mj_resetData and mj_forward",
+    "step": "mj_step",
+    "step_and_draw": "mj_step and mujoco.Renderer",
+}
 
 
 def trifinger() -> list[Row]:
@@ -125,8 +129,9 @@ def steps(task: str, least: int) -> Row:
     row = _rate(
         f"trifinger/{task}-v1",
         f"steps per second and core, batch of {count}, skip_frame 10, {scene.contact} contacts",
-        _Timed(lambda: venv.step(next(actions)), count),
-        _Timed(plain.step, len(plain), _STEP),
+        lambda: venv.step(next(actions)),
+        count,
+        plain,
         least,
     )
     venv.close()
@@ -140,15 +145,12 @@ def single() -> Row:
     actions = np.random.default_rng(0).uniform(-1, 1, (100, 9)).astype(np.float32)
     plain = PlainLoop(env.world.scene)
 
-    def run() -> None:
-        for action in actions:
-            env.step(action)
-
     row = _rate(
         "trifinger/pushing-v1, single",
         f"steps per second, {env.world.scene.contact} contacts",
-        _Timed(run, len(actions)),
-        _Timed(plain.step, len(plain), _STEP),
+        plays(env, actions),
+        len(actions),
+        plain,
         600,
     )
     env.close()
@@ -162,9 +164,11 @@ def resets(task: str, count: int, least: int) -> Row:
     row = _rate(
         f"trifinger/{task}-v1 reset",
         f"worlds per second, batch of {count}",
-        _Timed(venv.reset, count),
-        _Timed(plain.reset, len(plain), _RESET),
+        venv.reset,
+        count,
+        plain,
         least,
+        "reset",
     )
     venv.close()
     return row
@@ -176,30 +180,19 @@ def interventions() -> list[Row]:
     plain = PlainLoop(venv.unwrapped.world.scene)
     rows = []
     for name, least in _DONE.items():
-        values = itertools.cycle(_values(venv, name, count=16))
+        variable, draw = venv.unwrapped.variables[name], np.random.default_rng(0)
+        low, high = np.asarray(variable.space_a.low), np.asarray(variable.space_a.high)
+        drawn = draw.uniform(size=(16, _WORLDS, *variable.shape))
+        values = itertools.cycle(list(low + drawn * (high - low)))
 
         def intervene(name: str = name, values: Iterator[Any] = values) -> None:
             venv.unwrapped.do({name: next(values)})
 
-        rows.append(
-            _rate(
-                f"trifinger/pushing-v1 do({name})",
-                f"worlds per second, batch of {_WORLDS}",
-                _Timed(intervene, _WORLDS),
-                _Timed(plain.reset, len(plain), _RESET),
-                least,
-            )
-        )
+        title, metric = f"trifinger/pushing-v1 do({name})", f"worlds per second, batch of {_WORLDS}"
+        rows.append(_rate(title, metric, intervene, _WORLDS, plain, least, "reset"))
         venv.reset(seed=0)
     venv.close()
     return rows
-
-
-def _values(venv: Any, name: str, *, count: int) -> list[Any]:
-    space = venv.unwrapped.variables[name].space_a
-    low, high = np.asarray(space.low), np.asarray(space.high)
-    shape = (count, _WORLDS, *venv.unwrapped.variables[name].shape)
-    return list(low + np.random.default_rng(0).uniform(size=shape) * (high - low))
 
 
 def pixels(mode: str, least: int) -> Row:
@@ -214,13 +207,15 @@ def pixels(mode: str, least: int) -> Row:
     env.reset(seed=0)
     size = env.world.options.image_size
     actions = itertools.cycle(np.random.default_rng(0).uniform(-1, 1, (12, 9)).astype(np.float32))
-    plain = PlainLoop(env.world.scene, count=1)
+    plain = PlainLoop(env.world.scene, count=1, size=size)
     row = _rate(
         f"trifinger/pushing-v1, pixels, {mode}",
         f"steps per second, three cameras of {size} pixels",
-        _Timed(lambda: env.step(next(actions)), 1),
-        _Timed(lambda: plain.step_and_draw(size), 1, "mj_step and mujoco.Renderer"),
+        lambda: env.step(next(actions)),
+        1,
+        plain,
         least,
+        "step_and_draw",
     )
     plain.close()
     env.close()
@@ -232,15 +227,9 @@ def memory() -> Row:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as fresh:  # nothing freed before to be reused
         ours, plain = fresh.submit(_kilobytes).result()
-    return Row(
-        name="trifinger/pushing-v1 memory",
-        metric=f"kB per world, batch of {_SHARED}",
-        value=ours,
-        unit="kB",
-        ratio=ours / plain,
-        baseline=f"an MjData a world, {plain:.0f} kB",
-        target="under 60",
-    )
+    metric, beside = f"kB per world, batch of {_SHARED}", f"an MjData a world, {plain:.0f} kB"
+    name = "trifinger/pushing-v1 memory"
+    return Row(name, metric, ours, "kB", ours / plain, beside, "under 60")
 
 
 def _kilobytes() -> tuple[float, float]:
@@ -263,26 +252,27 @@ def _batch(task: str, count: int) -> Any:
     return venv
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Timed:
-    """A call, how many things it does, and what it is."""
+def _rate(
+    name: str,
+    metric: str,
+    call: Callable[[], object],
+    count: int,
+    plain: PlainLoop,
+    least: int,
+    work: str = "step",
+) -> Row:
+    """Returns how many a second, in CPU time: a core is measured, and the machine may be busy.
 
-    call: Callable[[], object]
-    count: int
-    what: str = ""
-
-
-def _rate(name: str, metric: str, ours: _Timed, plain: _Timed, least: int) -> Row:
-    """Returns how many a second, in CPU time: a core is measured, and the machine may be busy."""
-    one, other = best_pair(ours.call, plain.call, repeats=10)
-    rate, looped = ours.count / one, plain.count / other
-    return Row(
-        name=name,
-        metric=metric,
-        value=rate,
-        unit="1/s",
-        ratio=rate / looped,
-        baseline=f"{plain.what} in a loop over single MjData, {looped:.0f}/s",
-        target=f"at least {least}",
-    )
+    Args:
+        name: of the row.
+        metric: of the row.
+        call: what is measured.
+        count: how many things it does.
+        plain: worlds that do the same.
+        least: how many a second are wanted.
+        work: the method of the plain loop.
+    """
+    one, other = best_pair(call, getattr(plain, work), repeats=10)
+    looped = len(plain) / other
+    told = f"{_PLAIN[work]} in a loop over single MjData, {looped:.0f}/s"
+    return rate_row(name, metric, count / one, looped, baseline=told, target=f"at least {least}")

@@ -10,7 +10,16 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
-from interverse.bench.measure import CPU, Row, best_pair, best_seconds, resident_mb
+from interverse.bench.measure import (
+    CPU,
+    Row,
+    best_pair,
+    best_seconds,
+    plays,
+    rate_row,
+    resident_mb,
+    time_row,
+)
 from interverse.envs import make, make_vec
 from interverse.rollouts.policy import RandomPolicy
 from interverse.worlds.rooms import room
@@ -39,25 +48,12 @@ def slider() -> list[Row]:
     edit, derive = best_pair(
         lambda: venv.unwrapped.do({"box/mass": next(masses)}), bare.set_const, repeats=15
     )
+    step, do = "seconds, 1024 worlds, one thread", "milliseconds, 1024 worlds"
+    alone = {"baseline": "mujoco.batch.Batch.step", "target": "ratio under 1.3"}
+    told = {"baseline": "Batch.set_const alone", "target": "under 6 ms"}
     return [
-        Row(
-            name="tutorial/slider-v1 step",
-            metric="seconds, 1024 worlds, one thread",
-            value=ours,
-            unit="s",
-            ratio=ours / theirs,
-            baseline="mujoco.batch.Batch.step",
-            target="ratio under 1.3",
-        ),
-        Row(
-            name="tutorial/slider-v1 do(box/mass)",
-            metric="milliseconds, 1024 worlds",
-            value=1e3 * edit,
-            unit="ms",
-            ratio=edit / derive,
-            baseline="Batch.set_const alone",
-            target="under 6 ms",
-        ),
+        time_row("tutorial/slider-v1 step", step, ours, theirs, "s", **alone),
+        time_row("tutorial/slider-v1 do(box/mass)", do, edit, derive, **told),
     ]
 
 
@@ -91,30 +87,11 @@ def steps_with_images(world_id: str, *, target: str) -> list[Row]:
     venv.reset(seed=0)
     policy = RandomPolicy(venv.unwrapped.world.action_space)
     policy.reset(np.ones(_GRIDS, dtype=bool), np.arange(_GRIDS))
-    actions = [policy(np.zeros(_GRIDS)) for _ in range(_STEPS)]
-
-    def run() -> None:
-        for action in actions:
-            venv.step(action)
-
-    seconds = best_seconds(run)
-    memory = resident_mb() - before
-    rate = _GRIDS * _STEPS / seconds
+    seconds = best_seconds(plays(venv, [policy(np.zeros(_GRIDS)) for _ in range(_STEPS)]))
+    memory, rate = resident_mb() - before, _GRIDS * _STEPS / seconds
     return [
-        Row(
-            name=world_id,
-            metric="frames per second, batch of 4096",
-            value=rate,
-            unit="1/s",
-            target=target,
-        ),
-        Row(
-            name=world_id,
-            metric="memory of 4096 worlds",
-            value=memory,
-            unit="MB",
-            target="under 300 MB",
-        ),
+        rate_row(world_id, "frames per second, batch of 4096", rate, target=target),
+        Row(world_id, "memory of 4096 worlds", memory, "MB", target="under 300 MB"),
     ]
 
 
@@ -122,24 +99,17 @@ def rooms() -> list[Row]:
     """Returns the CPU time of making a room, and pairs a CPU second with their acceptance rate."""
     rows = [_construction(), _picture()]
     for size, target in ((224, "2 or more: 4 a second on two cores"), (672, "0.5 or more")):
-        rate, accepted = _pairs_of(size, _WANTED[size])
-        rows.append(
-            Row(
-                name=f"{_ROOMS} pairs, {size} pixels",
-                metric="accepted pairs a CPU second",
-                value=rate,
-                unit="1/s",
-                target=target,
-            )
-        )
-        rows.append(
-            Row(
-                name=f"{_ROOMS} pairs, {size} pixels",
-                metric="accepted of all tries",
-                value=accepted,
-                unit="share",
-            )
-        )
+        # Pairs a CPU second, and the share of tries that are accepted.
+        found, tries, start = 0, 0, CPU()
+        for house in itertools.count(2000):
+            for item in generate_pairs(_ROOMS, 0, house, options={"image_size": size}):
+                tries += 1
+                found += isinstance(item, Pair)
+            if found >= _WANTED[size]:
+                break
+        rate, name = found / (CPU() - start), f"{_ROOMS} pairs, {size} pixels"
+        rows.append(rate_row(name, "accepted pairs a CPU second", rate, target=target))
+        rows.append(Row(name, "accepted of all tries", found / tries, "share"))
     return rows
 
 
@@ -153,15 +123,10 @@ def _construction() -> Row:
         cast = cast_of(things, np.zeros((len(things), 4)))
         staged(seed, _OBJECTS, cast, spill=False, high=False)
 
-    value = np.median([best_seconds(build, repeats=1, warm=0, clock=CPU) for _ in range(15)])
+    value = float(np.median([best_seconds(build, repeats=1, warm=0) for _ in range(15)]))
     room.plan_room.cache_clear()
-    return Row(
-        name=f"{_ROOMS} construction",
-        metric="median CPU milliseconds of 15 rooms",
-        value=1e3 * float(value),
-        unit="ms",
-        target="under 700 ms",
-    )
+    metric = "median CPU milliseconds of 15 rooms"
+    return time_row(f"{_ROOMS} construction", metric, value, target="under 700 ms")
 
 
 def _picture() -> Row:
@@ -172,23 +137,5 @@ def _picture() -> Row:
         for parts in (("rgb", "items"), ("items",))
     )
     env.close()
-    return Row(
-        name=f"{_ROOMS} picture and mask, 224 pixels",
-        metric="CPU milliseconds",
-        value=1e3 * both,
-        unit="ms",
-        ratio=both / shape,
-        baseline="the mask alone",
-    )
-
-
-def _pairs_of(size: int, wanted: int) -> tuple[float, float]:
-    """Returns accepted pairs a CPU second and the share of tries that are accepted."""
-    found, tries, start = 0, 0, CPU()
-    for house in itertools.count(2000):
-        for item in generate_pairs(_ROOMS, 0, house, options={"image_size": size}):
-            tries += 1
-            found += isinstance(item, Pair)
-        if found >= wanted:
-            break
-    return found / (CPU() - start), found / tries
+    name = f"{_ROOMS} picture and mask, 224 pixels"
+    return time_row(name, "CPU milliseconds", both, shape, baseline="the mask alone")
