@@ -13,17 +13,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.compare import (
-    compare,
-    difference_interval,
-    numbers,
-    write_pages,
-)
+from interverse.benchmarks import driver
+from interverse.benchmarks.causalmbrl.compare import difference_interval, numbers
 from interverse.benchmarks.causalmbrl.figures import Point, correlation, draw, points
 from interverse.benchmarks.causalmbrl.findings import CLAIMS, Runs, difference, findings
-from interverse.benchmarks.causalmbrl.run import reproduce
+from interverse.benchmarks.causalmbrl.run import _MbrlWork, reproduce
 from interverse.benchmarks.causalmbrl.settings import TABLES, MbrlRow, Settings, deviation, printed
-from interverse.benchmarks.driver import reproduce_tables, row_file
+from interverse.benchmarks.driver import compared, row_file, write_pages
 from interverse.benchmarks.tidy import Score, pivot
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
@@ -120,7 +116,7 @@ def settings(tmp_path):
 
 
 def test_mean_deviation_difference_and_flag(settings):
-    cells = compare(settings, 3)["cells"]
+    cells = compared(_MbrlWork, settings, 3)["cells"]
     assert {(c["model"], c["loss"]) for c in cells} == {("Modular", "Contrastive")}
     (cell,) = [c for c in cells if c["metric"] == "H@1" and c["steps"] == 1]
     assert (cell["ours"], cell["ours_deviation"], cell["ours_own_rule"]) == (91.0, 1.0, 90.0)
@@ -136,16 +132,16 @@ def test_a_record_of_other_settings_is_refused(settings, tmp_path):
         table=(3,), models=("modular",), losses=("contrastive",), epochs=3, out=tmp_path
     )
     with pytest.raises(ValueError, match="made with other settings"):
-        compare(other, 3)
+        compared(_MbrlWork, other, 3)
 
 
 def test_the_pages_show_every_cell(settings):
-    content = compare(settings, 3)
+    content = compared(_MbrlWork, settings, 3)
     head, line = numbers(content["cells"])
     assert head[:2] == ["model", "H@1 1"]
     assert line[0] == "Modular Contrastive"
     assert line[1].startswith("91.00 +- 1.00 (")
-    write_pages(settings, [content], lambda text: None)
+    write_pages(_MbrlWork, settings, [content], lambda text: None)
     text = (settings.out / "summary.md").read_text()
     assert "91.00 +- 1.00" in text
     assert "not the paper's budget" in text
@@ -203,7 +199,7 @@ def test_what_models_learned_stands_below_its_ceilings(settings, tmp_path):
         record = Record(row_file(tmp_path, ROW.name, seed), {**settings.asked(ROW), "seed": seed})
         record.put("Contrastive", "recovery", found)
         record.put("Contrastive", "planning", planned)
-    content = compare(settings, 3)
+    content = compared(_MbrlWork, settings, 3)
     head, *lines = pivot(Score(**row) for row in content["learned"])
     shown = {line[1]: dict(zip(head, line, strict=True)) for line in lines}
     own, ceiling = shown["modular Contrastive"], shown["true world"]
@@ -211,7 +207,7 @@ def test_what_models_learned_stands_below_its_ceilings(settings, tmp_path):
     assert (own["open loop 5"], own["CF-H@1"]) == ("0.125 +- 0", "40 +- 0")
     assert (ceiling["runs"], ceiling["F1"], ceiling["CF-H@1"]) == ("", "1 +- 0", "100 +- 0")
     assert shown["true outcomes, read by the probe"]["effect"] == "0.25 +- 0"
-    write_pages(settings, [content], lambda text: None)
+    write_pages(_MbrlWork, settings, [content], lambda text: None)
     assert "Planning and causes in blocks/observed-3-v1" in (tmp_path / "summary.md").read_text()
 
 
@@ -246,9 +242,9 @@ def test_the_root_of_a_variance_is_never_taken_in_silence(settings, tmp_path):
     row = MbrlRow(world="chemistry/chain-v1", model="ae", loss="nll")
     record = Record(row_file(chosen.out, row.name, 1), {**chosen.asked(row), "seed": 1})
     record.put("NLL", "ranking", ranked(12.0))
-    content = compare(chosen, 17)
+    content = compared(_MbrlWork, chosen, 17)
     assert {cell["published_plus_minus_is"] for cell in content["cells"]} == {"variance"}
-    write_pages(chosen, [content], lambda text: None)
+    write_pages(_MbrlWork, chosen, [content], lambda text: None)
     assert "taken for variances" in (chosen.out / "summary.md").read_text()
 
 
@@ -282,13 +278,13 @@ def test_another_draw_of_the_mechanisms_is_no_further_run_of_the_first(tmp_path)
         row = MbrlRow(world="chemistry/chain-v1", model="gnn", loss="nll", cpt_seed=draw_)
         record = Record(row_file(tmp_path, row.name, seed), {**chosen.asked(row), "seed": seed})
         record.put("NLL", "ranking", ranked(value))
-    content = compare(chosen, 17)
+    content = compared(_MbrlWork, chosen, 17)
     (cell,) = [c for c in content["cells"] if (c["metric"], c["steps"]) == ("H@1", 1)]
     assert (cell["ours"], cell["ours_deviation"]) == (4.5, 0.5)
     assert cell["seeds"] == {"0/1": 4.0, "0/2": 5.0}
     (other,) = [c for c in content["draws"] if (c["metric"], c["steps"]) == ("H@1", 1)]
     assert (other["draw"], other["ours"], other["ours_deviation"]) == (1, 14.0, 1.0)
-    write_pages(chosen, [content], lambda text: None)
+    write_pages(_MbrlWork, chosen, [content], lambda text: None)
     text = (tmp_path / "summary.md").read_text()
     table, _, draws = text.partition("in chemistry/chain-v1, other draws")
     assert "| GNN NLL | 4.50 +- 0.50 (" in table
@@ -383,12 +379,18 @@ def test_rows_of_other_code_are_told_apart_and_kept(tmp_path, capsys):
             record.content["made_by"] = {**record.content["made_by"], "interverse": "0.0.1"}
         record.put("Contrastive", "ranking", {"hits": 1.0})
     before = {path: path.read_bytes() for path in paths.values()}
-    done = SimpleNamespace(run_all=lambda: None, failures=SimpleNamespace(raise_all=lambda: None))
+
+    class Done(driver.Work):
+        paper, title = "causalmbrl", "Nothing left to do"
+        compare = staticmethod(lambda *_: {"cells": []})
+        sections = staticmethod(lambda *_: [])
+        run_all = staticmethod(lambda: None)
+
     asked = SimpleNamespace(device="cpu", time_limit=None, table=(3,), out=tmp_path)
     for kept in (paths, ["new"]):
         for name in paths.keys() - set(kept):
             paths[name].unlink()
-        found = reproduce_tables(asked, lambda *_: done, lambda *_: {"cells": []}, lambda *_: None)
+        found = driver.reproduce(Done, asked)
         assert found["complete"]
         told = capsys.readouterr().err
         assert ("2 of 3 results are kept from other code" in told) == (len(kept) == 3)

@@ -14,18 +14,17 @@ from scipy import stats
 from interverse.agents import AGENTS
 from interverse.agents.pixel.config import plan
 from interverse.agents.pixel.train import train
+from interverse.benchmarks import driver
 from interverse.benchmarks.dmcr import figures, run
 from interverse.benchmarks.dmcr.compare import (
-    compare,
     lost_percent,
     numbers,
     printed_returns,
     schedule_cells,
     scored,
-    write_pages,
 )
-from interverse.benchmarks.dmcr.figures import look_curves, write_figures
-from interverse.benchmarks.dmcr.run import reproduce
+from interverse.benchmarks.dmcr.figures import look_curves
+from interverse.benchmarks.dmcr.run import _DmcrWork, reproduce
 from interverse.benchmarks.dmcr.settings import (
     BUDGETS,
     CONDITIONS,
@@ -42,7 +41,7 @@ from interverse.benchmarks.dmcr.settings import (
     table_variant,
     wanted,
 )
-from interverse.benchmarks.driver import row_file
+from interverse.benchmarks.driver import compared, row_file, write_pages
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.fit.work import Clock, OutOfTimeError
@@ -122,7 +121,7 @@ def test_agents_that_the_paper_has_not_have_rows_too(tmp_path, method):
     path.parent.mkdir()
     scores = {name: {"return": {"returns": [1.0, 2.0]}} for name in CONDITIONS.values()}
     path.write_text(json.dumps({"scores": scores}))
-    cells = compare(settings, 2)["cells"]
+    cells = compared(_DmcrWork, settings, 2)["cells"]
     assert [cell["condition"] for cell in cells] == list(CONDITIONS.values())
     assert all(cell["published"]["return"] is None for cell in cells)
     assert numbers(cells, "return")[1][0] == f"Cartpole Balance {method}"
@@ -212,7 +211,7 @@ def test_pictures_of_one_s_own(tmp_path):
 
 def test_figure_8_and_9_are_drawn_without_training(tmp_path):
     settings = _smoke(tmp_path, figures=(8, 9), table=(3,))
-    assert write_figures(settings, print) == ["figure-8.png", "figure-9.png"]
+    assert write_pages(_DmcrWork, settings, [], print) == ["figure-8.png", "figure-9.png"]
     seen = figures.trajectory(2, 3, 24, {})
     assert seen.shape == (6, 24, 24, 3)
     assert all((seen[i] != seen[i + 3]).mean() > 0.3 for i in range(3)), "another look"
@@ -353,7 +352,7 @@ def test_table_beside_the_printed_one(tmp_path):
         path = row_file(tmp_path, variant.name, number)
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(_record(*returns)))
-    content = compare(settings, 1)
+    content = compared(_DmcrWork, settings, 1)
     learned, tested = content["cells"]
     assert learned["published"]["return"] == 987.4
     assert learned["published"]["return_difference"] == pytest.approx(950 - 987.4)
@@ -398,7 +397,7 @@ def test_runs_trained_together_are_the_same_also_when_stopped(tmp_path, monkeypa
     """Three seeds, two at a time, in pieces of 10 decisions; the time is up after the first."""
     given = {"table": (3,), "figures": (7,), "runs": 3, "steps": 16, "time_limit": 1e6}
     monkeypatch.setattr(run, "_PIECE", 10)
-    monkeypatch.setattr(run, "write_pages", lambda *_: None)
+    monkeypatch.setattr(driver, "write_pages", lambda *_: None)
     variants = _smoke(tmp_path, **given).variants()[:1]
     monkeypatch.setattr(RemasteredSettings, "variants", lambda _: variants)
     made = []
@@ -429,7 +428,7 @@ def test_runs_trained_together_are_the_same_also_when_stopped(tmp_path, monkeypa
 def test_a_run_that_fails_together_costs_the_others_nothing(tmp_path, monkeypatch, capsys):
     given = {"table": (3,), "figures": (7,), "together": 2}
     settings = _smoke(tmp_path, **given)
-    monkeypatch.setattr(run, "write_pages", lambda *_: None)
+    monkeypatch.setattr(driver, "write_pages", lambda *_: None)
     first, second = settings.variants()
     original = run.train_together
 
@@ -503,7 +502,7 @@ def test_a_page_of_figures_says_what_they_are_of(tmp_path):
     path = row_file(tmp_path, figure_variants(7, settings.sizes())[0].name, 0)
     path.parent.mkdir()
     path.write_text(json.dumps({"evaluations": [{"step": 24, "mean": 3.0}], "seed": 0}))
-    write_pages(settings, [], print)
+    write_pages(_DmcrWork, settings, [], print)
     text = (tmp_path / "summary.md").read_text()
     assert "This is not the paper's budget" in text
     assert "Floors and backgrounds are generated ones" in text
@@ -515,7 +514,7 @@ def test_a_page_of_figures_says_what_they_are_of(tmp_path):
 def test_rows_of_another_precision_are_refused(tmp_path):
     variant = table_variant(_CARTPOLE, "SAC+AUG")
     settings = [_smoke(tmp_path), _smoke(tmp_path, precision="bf16")]
-    plain, half = (run._DmcrWork(one, Clock(None)) for one in settings)
+    plain, half = (_DmcrWork(one, Clock(None)) for one in settings)
     plain._record(variant, 0)
     with pytest.raises(InvalidValueError, match="precision was None"):
         half._record(variant, 0)

@@ -15,7 +15,7 @@ from scipy import stats
 
 from interverse.benchmarks.causaltriplet import compare, confounding
 from interverse.benchmarks.causaltriplet.compare import representation
-from interverse.benchmarks.causaltriplet.figures import sweep_figure, write_figures
+from interverse.benchmarks.causaltriplet.figures import sweep_figure
 from interverse.benchmarks.causaltriplet.run import _TripletWork, reproduce
 from interverse.benchmarks.causaltriplet.settings import (
     TripletSettings,
@@ -27,7 +27,7 @@ from interverse.benchmarks.causaltriplet.settings import (
     wanted,
 )
 from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
-from interverse.benchmarks.driver import row_file
+from interverse.benchmarks.driver import row_file, write_pages
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.core.files.atomic import write_json
@@ -225,7 +225,7 @@ def test_a_failing_model_does_not_stop_the_others(tmp_path, data):
 
 def test_figures_show_what_is_on_disk(tmp_path):
     settings = _settings((), tmp_path, table=(4,), figures=(6, 7, 10, 13), seeds=2)
-    assert write_figures(settings, [], print) == []
+    assert write_pages(_TripletWork, settings, [], print) == []
     for place, variant in enumerate(settings.variants()):
         for seed in (1, 2):
             row = {"test_id": 0.9 - 0.02 * place, "test_ood": 0.3 + 0.02 * seed}
@@ -235,7 +235,7 @@ def test_figures_show_what_is_on_disk(tmp_path):
                 "analysis": {"object": {"accuracy": 0.5}},
             }
             write_json(row_file(tmp_path, variant.name, seed), record, sort_keys=False)
-    names = write_figures(settings, [], print)
+    names = write_pages(_TripletWork, settings, [], print)
     assert names == ["figure-6.svg", "figure-7.svg", "figure-10.svg", "figure-13.svg"]
     drawn = (tmp_path / "figure-7.svg").read_text()
     assert drawn.count("<path") > 20

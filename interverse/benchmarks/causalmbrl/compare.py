@@ -23,12 +23,11 @@ from interverse.benchmarks.causalmbrl.settings import (
     world_name,
 )
 from interverse.benchmarks.comparison import reach, welch
-from interverse.benchmarks.driver import row_file, write_figures
+from interverse.benchmarks.driver import row_file
 from interverse.benchmarks.tidy import Number, Score, laid_out, pivot
-from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
 from interverse.fit.work import Record
-from interverse.reports.sections import Grid, Say, Section, write_summary
+from interverse.reports.sections import Grid, Section
 
 PUBLISHED_SEEDS = 3
 """Seeds behind each printed number."""
@@ -53,7 +52,7 @@ _OF_A_DRAW = ("world", "loss", "model", "steps", "metric", "ours", "ours_deviati
 
 
 def compare(settings: Settings, number: int) -> dict[str, Any]:
-    """Returns one table's comparison and writes it as JSON; cells without results are left out.
+    """Returns one table's comparison; cells without results are left out.
 
     Values are not rounded before they are averaged, as the original did; that moves a mean by half
     a unit of the second decimal at most, which no cell is called far off for. The cells are of draw
@@ -62,8 +61,10 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
     """
     kind, worlds = TABLES[number]
     records = load_records(settings)
-    cells = {draw: list(_cells(settings, number, records, draw)) for draw in _draws(settings)}
-    content = {
+    cells = {
+        draw: list(_cells(settings, number, records, draw)) for draw in range(settings.cpt_seeds)
+    }
+    return {
         "table": number,
         "title": f"Table {number}: {_TITLES[kind]} in {', '.join(worlds)}",
         "kind": kind,
@@ -82,12 +83,6 @@ def compare(settings: Settings, number: int) -> dict[str, Any]:
         ],
         "learned": [asdict(score) for score in learned(settings, number, records)],
     }
-    write_json(settings.out / f"table-{number:02d}.json", content, sort_keys=False)
-    return content
-
-
-def _draws(settings: Settings) -> range:
-    return range(settings.cpt_seeds)
 
 
 def load_records(settings: Settings) -> dict[Key, list[dict[str, Any]]]:
@@ -322,35 +317,35 @@ _LEARNED_LEGEND = (
 )
 
 
-def write_pages(settings: Settings, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
-    """Writes summary.md, index.html and, if matplotlib is there, figures."""
-    figures = write_figures("causalmbrl", say, settings.out, tables)
-    # Tables of one world share their models: what these learned of the graph is shown once.
-    every = {section[0]: section for content in tables for section in _sections(content)}
-    sections = list(every.values())
-    say(write_summary(settings.out, "Published tables, made again", sections, figures))
+def sections(
+    _: Settings, tables: Sequence[Mapping[str, Any]], figures: Sequence[str]
+) -> Iterator[Section]:
+    """Yields one part per world for the numbers of a table, one for the graphs.
 
-
-def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
-    """Yields heading, remarks and grid: one per world for the numbers, one for the graphs."""
-    remarks = [_LEGEND] if content["comparable"] else [_LEGEND, _SMALL]
-    if content["table"] in (17, 18):
-        remarks.append(_VARIANCES)
-    head = f"Table {content['table']}: {content['kind']} in "
-    for world, cells in by_world(content["cells"]).items():
-        judged = [cell["differs"] for cell in cells if cell["differs"] is not None]
-        counted = f"{sum(judged)} of {len(judged)} differences have an interval without 0."
-        yield head + world, [*remarks, *replay_remark(cells), counted], numbers(cells)
-        ranked = [cell for cell in cells if "ours_own_rule" in cell]
-        if ranked:
-            yield f"{head}{world}, own rule", [_OWN_RULE_LEGEND], numbers(ranked, _own_rule)
-    for world, cells in by_world(content["draws"]).items():
-        named = [{**c, "loss": f"{c['loss']}, draw {c['draw']}", "published": None} for c in cells]
-        yield f"{head}{world}, other draws", [_DRAWS_LEGEND], numbers(named)
-    if content["learned"]:
-        grid = pivot(Score(**row) for row in content["learned"])
-        worlds = ", ".join(dict.fromkeys(row["where"] for row in content["learned"]))
-        yield f"Planning and causes in {worlds}", [_LEARNED_LEGEND], grid
+    Tables of one world share their models, so they say the same of the graph.
+    """
+    for content in tables:
+        remarks = [_LEGEND] if content["comparable"] else [_LEGEND, _SMALL]
+        if content["table"] in (17, 18):
+            remarks.append(_VARIANCES)
+        head = f"Table {content['table']}: {content['kind']} in "
+        for world, cells in by_world(content["cells"]).items():
+            judged = [cell["differs"] for cell in cells if cell["differs"] is not None]
+            counted = f"{sum(judged)} of {len(judged)} differences have an interval without 0."
+            yield head + world, [*remarks, *replay_remark(cells), counted], numbers(cells)
+            ranked = [cell for cell in cells if "ours_own_rule" in cell]
+            if ranked:
+                shown = numbers(ranked, lambda cell: _told(cell["seeds_own_rule"], 2))
+                yield f"{head}{world}, own rule", [_OWN_RULE_LEGEND], shown
+        for world, cells in by_world(content["draws"]).items():
+            named = [
+                {**c, "loss": f"{c['loss']}, draw {c['draw']}", "published": None} for c in cells
+            ]
+            yield f"{head}{world}, other draws", [_DRAWS_LEGEND], numbers(named)
+        if content["learned"]:
+            grid = pivot(Score(**row) for row in content["learned"])
+            worlds = ", ".join(dict.fromkeys(row["where"] for row in content["learned"]))
+            yield f"Planning and causes in {worlds}", [_LEARNED_LEGEND], grid
 
 
 def by_world(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
@@ -375,10 +370,6 @@ def numbers(cells: Sequence[Cell], show: Callable[[Cell], str] | None = None) ->
         column = f"{cell['metric']} {cell['steps']}"
         laid.append(((f"{model} {cell['loss']}",), column, (show or _shown)(cell)))
     return laid_out(laid, ("model",))
-
-
-def _own_rule(cell: Cell) -> str:
-    return _told(cell["seeds_own_rule"], 2)
 
 
 def _shown(cell: Cell) -> str:

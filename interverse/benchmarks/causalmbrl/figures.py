@@ -6,16 +6,15 @@ third axis is possible: how much of it the model has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.settings import FIGURES
+from interverse.benchmarks.causalmbrl.settings import FIGURES, Settings
+from interverse.benchmarks.driver import Tables
 from interverse.reports.plots import style
-from interverse.reports.sections import Say
 
 _LEAST_SEEDS = 10  # below, a correlation says nothing
 _PANELS = (
@@ -74,19 +73,15 @@ def correlation(found: Sequence[Point], x: str, y: str, steps: int) -> tuple[flo
     return float(stats.spearmanr(pairs[:, 0], pairs[:, 1])[0]), len(pairs)
 
 
-def write_figures(out: Path, tables: Sequence[Mapping[str, Any]], say: Say) -> list[str]:
-    """Writes an SVG per figure that has points; returns their names."""
+def figures(_: Settings, tables: Tables) -> Iterator[tuple[str, Any]]:
+    """Yields a figure, by its file, for each group of worlds that has points."""
     worlds = {cell["world"] for content in tables for cell in content["cells"]}
     wanted = {f"figure-{n}": w for n, w in FIGURES.items() if worlds & set(w)}
     covered = {world for group in wanted.values() for world in group}
     wanted |= {f"figure-{w.replace('/', '-')}": (w,) for w in sorted(worlds - covered)}
-    names = []
     for name, group in wanted.items():
-        found = points(tables, group)
-        if found:
-            style.save(draw(found), out / f"{name}.svg")
-            names.append(f"{name}.svg")
-    return names
+        if found := points(tables, group):
+            yield f"{name}.svg", draw(found)
 
 
 @style.styled

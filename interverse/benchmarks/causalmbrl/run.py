@@ -7,30 +7,34 @@ import operator
 from collections.abc import Iterable
 from typing import Any, final
 
-from interverse.benchmarks.causalmbrl.compare import compare, discovery_file, write_pages
+from interverse.benchmarks import driver
+from interverse.benchmarks.causalmbrl.compare import compare, discovery_file, sections
 from interverse.benchmarks.causalmbrl.findings import write_findings
 from interverse.benchmarks.causalmbrl.settings import VARIANTS, MbrlRow, Settings, world_name
-from interverse.benchmarks.driver import reproduce_tables, row_file
 from interverse.fit.materials import Materials, fitted_models, model_config, training_record
 from interverse.fit.scores import KINDS, baselines
-from interverse.fit.work import Clock, Failures, Record, run_stamp
+from interverse.fit.work import Clock, Record, run_stamp
 
 
 def reproduce(settings: Settings) -> dict[str, Any]:
     """Returns our numbers beside the published ones, and writes them to `settings.out`."""
     if settings.findings:
         return write_findings(settings.out, settings.out / "findings")
-    return reproduce_tables(settings, _MbrlWork, compare, write_pages)
+    return driver.reproduce(_MbrlWork, settings)
 
 
 @final
-class _MbrlWork:
+class _MbrlWork(driver.Work):
     """Rows on their way."""
 
+    paper, title = "causalmbrl", "Published tables, made again"
+    compare, sections = staticmethod(compare), staticmethod(sections)
+    settings: Settings
+    file, waits_with = "table-{:02d}.json", (Exception,)
+
     def __init__(self, settings: Settings, clock: Clock) -> None:
-        self.settings, self.clock = settings, clock
+        super().__init__(settings, clock)
         self.stamp = run_stamp(settings.command(), settings.device)
-        self.failures = Failures(clock, Exception)
 
     def run_all(self) -> None:
         """Does all that is not done yet, world by world: their data are held one at a time."""
@@ -120,4 +124,4 @@ class _MbrlWork:
             record.note("scores", found)
 
     def _record(self, name: str, settings: dict[str, Any], seed: int) -> Record:
-        return Record(row_file(self.settings.out, name, seed), {**settings, "seed": seed})
+        return Record(driver.row_file(self.settings.out, name, seed), {**settings, "seed": seed})

@@ -23,12 +23,10 @@ from interverse.benchmarks.causaltriplet.settings import (
     table_variants,
 )
 from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
-from interverse.benchmarks.driver import write_figures
 from interverse.benchmarks.tidy import Number, laid_out
-from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
 from interverse.models.pairs.yardsticks import RULES
-from interverse.reports.sections import Grid, Say, Section, write_summary
+from interverse.reports.sections import Grid, Section
 
 Records = Sequence[Mapping[str, Any]]
 Accuracies = Mapping[str, Mapping[str, float]]  # by seed, then test_id and test_ood
@@ -58,7 +56,7 @@ def paper_rule(table: int, method: str) -> str:
 
 
 def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
-    """Returns one table's comparison and writes it as JSON; rows without results are left out."""
+    """Returns one table's comparison; rows without results are left out."""
     rows = {key: settings.records(v) for key, v in table_variants(number).items()}
     rows = {key: found for key, found in rows.items() if found}
     cells = [
@@ -90,7 +88,6 @@ def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
     if number == 2:
         content["published_object_accuracy"] = found_in("text_4.1.1")[0].value
         content["chosen"] = chosen_weights(settings)
-    write_json(settings.out / f"table-{number}.json", content, sort_keys=False)
     return content
 
 
@@ -266,46 +263,51 @@ _CHOSEN_LEGEND = (
 )
 
 
-def write_pages(settings: TripletSettings, tables: Sequence[Mapping[str, Any]], say: Say) -> None:
-    """Writes summary.md, index.html and, if matplotlib is there, figures."""
-    figures = write_figures("causaltriplet", say, settings, tables)
-    sections = [section for content in tables for section in _sections(content)]
-    say(write_summary(settings.out, "Causal Triplet, made again", sections, figures))
-
-
-def _sections(content: Mapping[str, Any]) -> Iterator[Section]:
-    if not content["cells"]:
-        return
-    table = content["table"]
-    remarks = [_LEGEND] if content["comparable"] else [_LEGEND, _SMALL]
-    remarks.append(f"Encoders: {'; '.join(content['encoders'])}.")
-    yield content["title"], remarks, _numbers(content["cells"])
-    if content["orderings"] or content["gaps"]:
-        claims = [(f"{g['method']}: ID above OOD", g, g["id_minus_ood"]) for g in content["gaps"]]
-        claims += [(f"{e['better']} above {e['worse']}", e, e["ood"]) for e in content["orderings"]]
-        cells = [
-            ((name, entry["shift"]), rule, _verdict_text(told[rule]))
-            for name, entry, told in claims
-            for rule in RULES
-        ]
-        yield f"Orderings of table {table}", [_ORDER_LEGEND], laid_out(cells, ("claim", "shift"))
-    if content["baselines"]:
-        grid: Grid = [["baseline", "shift", "ID", "OOD"]]
-        grid += [[e["name"], e["shift"], *_spreads(e, "ID", "OOD")] for e in content["baselines"]]
-        yield f"Baselines of table {table}", [_BASE_LEGEND], grid
-    if content.get("chosen"):
-        grid = [["regulariser", "weight", "ID", "OOD", "gain in OOD"]]
-        for entry in content["chosen"]:
-            gain = _verdict_text(entry["gain"])
-            grid.append([entry["method"], "chosen", *_spreads(entry, "ID", "OOD"), gain])
-            for point in entry["sweep"]:
-                sets = _spreads(point, "ID", "OOD", "gain")
-                grid.append([entry["method"], f"{point['weight']:g}", *sets])
-        yield "Regularisers, weight chosen on validation", [_CHOSEN_LEGEND], grid
-    if found := content["representations"]:
-        names = list(dict.fromkeys(name for row in found for name in row))
-        held = [[_shown(row.get(name, "")) for name in names] for row in found]
-        yield f"What the models of table {table} hold", [_HELD_LEGEND], [names, *held]
+def sections(
+    _: TripletSettings, tables: Sequence[Mapping[str, Any]], figures: Sequence[str]
+) -> Iterator[Section]:
+    """Yields the numbers of each table, and what can be said of them."""
+    for content in tables:
+        if not content["cells"]:
+            continue
+        table = content["table"]
+        remarks = [_LEGEND] if content["comparable"] else [_LEGEND, _SMALL]
+        remarks.append(f"Encoders: {'; '.join(content['encoders'])}.")
+        yield content["title"], remarks, _numbers(content["cells"])
+        gaps, orderings = content["gaps"], content["orderings"]
+        if orderings or gaps:
+            claims = [(f"{g['method']}: ID above OOD", g, g["id_minus_ood"]) for g in gaps]
+            claims += [(f"{e['better']} above {e['worse']}", e, e["ood"]) for e in orderings]
+            cells = [
+                ((name, entry["shift"]), rule, _verdict_text(told[rule]))
+                for name, entry, told in claims
+                for rule in RULES
+            ]
+            head = ("claim", "shift")
+            yield f"Orderings of table {table}", [_ORDER_LEGEND], laid_out(cells, head)
+        if content["baselines"]:
+            grid: Grid = [["baseline", "shift", "ID", "OOD"]]
+            for e in content["baselines"]:
+                grid.append([e["name"], e["shift"], *_spreads(e, "ID", "OOD")])
+            yield f"Baselines of table {table}", [_BASE_LEGEND], grid
+        if content.get("chosen"):
+            grid = [["regulariser", "weight", "ID", "OOD", "gain in OOD"]]
+            for entry in content["chosen"]:
+                gain = _verdict_text(entry["gain"])
+                grid.append([entry["method"], "chosen", *_spreads(entry, "ID", "OOD"), gain])
+                for point in entry["sweep"]:
+                    sets = _spreads(point, "ID", "OOD", "gain")
+                    grid.append([entry["method"], f"{point['weight']:g}", *sets])
+            yield "Regularisers, weight chosen on validation", [_CHOSEN_LEGEND], grid
+        if found := content["representations"]:
+            held = [
+                ((row["shift"], row["method"]), name, f"{value:.3f}")
+                for row in found
+                for name, value in row.items()
+                if name not in ("shift", "method")
+            ]
+            head = ("shift", "method")
+            yield f"What the models of table {table} hold", [_HELD_LEGEND], laid_out(held, head)
 
 
 def _numbers(cells: Records) -> Grid:
@@ -334,7 +336,3 @@ def _verdict_text(verdict: Mapping[str, Any]) -> str:
     if verdict["low"] is not None:
         ends = f" [{verdict['low']:+.3f}, {verdict['high']:+.3f}]"
     return f"{verdict['verdict']}: {verdict['mean']:+.3f}{ends}"
-
-
-def _shown(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:.3f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,30 +18,23 @@ from interverse.benchmarks.causaltriplet.settings import (
 from interverse.benchmarks.comparison import summary
 from interverse.core.files.zip_archive import read_npz
 from interverse.reports.plots import style
-from interverse.reports.sections import Say
 
 _SETS = (("test_id", "ID"), ("test_ood", "OOD"))
 
 
-def write_figures(
-    settings: TripletSettings, tables: Sequence[Mapping[str, Any]], say: Say
-) -> list[str]:
-    """Writes every figure that has something to show; returns their file names."""
-    drawn: dict[str, Any] = {}
+def figures(
+    settings: TripletSettings, tables: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, Any]]:
+    """Yields bars of every table and the figures that were asked for, by file."""
     for content in tables:
         if content["cells"]:
-            drawn[f"table-{content['table']}"] = table_bars(content)
-    for number in (6, 7, 10):
-        drawn[f"figure-{number}"] = sweep_figure(settings, number)
-    drawn["figure-8"] = change_figure(settings)
-    drawn["figure-13"] = seed_figure(settings)
-    names = []
-    for name, figure in drawn.items():
-        if figure is not None:
-            suffix = "png" if name == "figure-8" else "svg"
-            style.save(figure, settings.out / f"{name}.{suffix}")
-            names.append(f"{name}.{suffix}")
-    return names
+            yield f"table-{content['table']}.svg", table_bars(content)
+    for number in sorted({6, 7, 10}.intersection(settings.figures)):
+        yield f"figure-{number}.svg", sweep_figure(settings, number)
+    if change := change_figure(settings):  # drawn where a table has its models
+        yield "figure-8.png", change
+    if 13 in settings.figures:
+        yield "figure-13.svg", seed_figure(settings)
 
 
 @style.styled
@@ -79,8 +72,7 @@ def table_bars(content: Mapping[str, Any]) -> Any:
 @style.styled
 def sweep_figure(settings: TripletSettings, number: int) -> Any:
     """Returns accuracy against a weight, ours and the logs'; None with fewer than two points."""
-    asked = settings.sizes().sweeps[number] if number in settings.figures else ()
-    rows = {value: settings.records(sweep_variant(number, value)) for value in asked}
+    rows = {v: settings.records(sweep_variant(number, v)) for v in settings.sizes().sweeps[number]}
     rows = {value: found for value, found in rows.items() if found}
     if len(rows) < 2:
         return None
@@ -170,7 +162,7 @@ def seed_figure(settings: TripletSettings) -> Any:
     """Returns Figure 13: ID and OOD accuracy of the group models, seed by seed."""
     ours = {name: settings.records(variant) for name, variant in seed_variants().items()}
     ours = {name: found for name, found in ours.items() if found}
-    if len(ours) < 2 or 13 not in settings.figures:
+    if len(ours) < 2:
         return None
 
     figure = style.new_figure(3.6)

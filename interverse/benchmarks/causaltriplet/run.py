@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from interverse.benchmarks.causaltriplet.compare import answers_file, compare, write_pages
+from interverse.benchmarks import driver
+from interverse.benchmarks.causaltriplet.compare import answers_file, compare, sections
 from interverse.benchmarks.causaltriplet.materials import TripletMaterials
 from interverse.benchmarks.causaltriplet.settings import TripletSettings, TripletVariant
-from interverse.benchmarks.driver import reproduce_tables, row_file
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain
 from interverse.data.pairs import Split
-from interverse.fit.work import Clock, Failures, Record, device_name, run_stamp
+from interverse.fit.work import Clock, Record, device_name, run_stamp
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.readout import analyse, change_samples
@@ -33,18 +33,21 @@ _SAVED_EVERY = 5  # epochs
 
 def reproduce(settings: TripletSettings) -> dict[str, Any]:
     """Returns our numbers beside the published ones, and writes them to `settings.out`."""
-    return reproduce_tables(settings, _TripletWork, compare, write_pages)
+    return driver.reproduce(_TripletWork, settings)
 
 
 @final
-class _TripletWork:
+class _TripletWork(driver.Work):
     """Variants on their way, seed by seed: a stopped run has some of every model."""
 
+    paper, title = "causaltriplet", "Causal Triplet, made again"
+    compare, sections = staticmethod(compare), staticmethod(sections)
+    settings: TripletSettings
+
     def __init__(self, settings: TripletSettings, clock: Clock) -> None:
-        self.settings, self.clock = settings, clock
+        super().__init__(settings, clock)
         self.materials = TripletMaterials(settings, clock)
         self.stamp = run_stamp(command(), settings.device)
-        self.failures = Failures(clock)
 
     def run_all(self) -> None:
         """Trains and measures all that is not done yet; data that do not fit raise at once."""
@@ -56,7 +59,7 @@ class _TripletWork:
             model, kind = settings.model(variant), self.materials.kind(variant)
             shared = replace(model, independence=0.0, sparsity=0.0).record()
             for seed in seeds:
-                if row_file(settings.out, variant.name, seed).exists():
+                if driver.row_file(settings.out, variant.name, seed).exists():
                     continue
                 self.materials.split(kind, variant.shift, seed)
                 if stacks(model):
@@ -68,7 +71,7 @@ class _TripletWork:
         for seed in seeds:
             for variant in settings.variants():
                 told = f"{variant.name} seed {seed}"
-                path = row_file(settings.out, variant.name, seed)
+                path = driver.row_file(settings.out, variant.name, seed)
                 if path.exists():
                     Record(path, self._row_key(variant, seed))  # raises if made otherwise
                     self.clock.say(f"{told}: done before")
@@ -148,7 +151,7 @@ class _TripletWork:
     def _keep(self, variant: TripletVariant, run: PairRun, split: Split) -> None:
         """Writes the row of a trained model."""
         settings, pairs, seed = self.settings, run.work.data, run.work.seed
-        path = row_file(settings.out, variant.name, seed)
+        path = driver.row_file(settings.out, variant.name, seed)
         record, content = Record(path, self._row_key(variant, seed)), run.record()
         record.made_by_run(self.stamp)
         record.content |= {

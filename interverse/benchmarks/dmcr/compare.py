@@ -26,30 +26,26 @@ from interverse.benchmarks.dmcr.settings import (
     printed,
     table_variant,
 )
-from interverse.benchmarks.driver import write_figures
 from interverse.benchmarks.tidy import laid_out
-from interverse.core.files.atomic import write_json
 from interverse.metrics.bootstrap import Interval
 from interverse.metrics.generalisation import generalisation_error_of_runs
 from interverse.metrics.student import t_interval
-from interverse.reports.sections import Grid, Say, Section, write_summary
+from interverse.reports.sections import Grid, Section
 
 Cell = dict[str, Any]
 _PERCENT = 100.0
 
 
 def compare(settings: RemasteredSettings, number: int) -> dict[str, Any]:
-    """Returns one table's comparison and writes it as JSON; rows without results are left out."""
+    """Returns one table's comparison; rows without results are left out."""
     full = settings.budget == "full" and settings.steps is None and settings.runs is None
-    content = {
+    return {
         "table": number,
         "title": TITLES[number],
         "budget": settings.budget,
         "comparable": number == 3 or full,
         "cells": schedule_cells() if number == 3 else list(_cells(settings, number)),
     }
-    write_json(settings.out / f"table-{number}.json", content, sort_keys=False)
-    return content
 
 
 def returns(found: Sequence[Mapping[str, Any]], protocol: str) -> list[NDArray[np.float64]]:
@@ -158,22 +154,26 @@ _SCHEDULES = "Decisions and frame skip; the Hopper's length is damaged in our te
 _STATES = {**SHEETS, 8: AUGMENTED, 9: TRAJECTORY}  # figures of states, for which nothing is trained
 
 
-def write_pages(
-    settings: RemasteredSettings, tables: Sequence[Mapping[str, Any]], say: Say
-) -> None:
-    """Writes summary.md, index.html and, if matplotlib is there, figures."""
-    figures = write_figures("dmcr", say, settings)
+def sections(
+    settings: RemasteredSettings, tables: Sequence[Mapping[str, Any]], figures: Sequence[str]
+) -> Iterator[Section]:
+    """Yields the returns and E_G of each table, and what each figure is of."""
     given = settings.textures
     pictures = _PICTURES if given is None else _OWN_PICTURES.format(given.name)
-    sections = [section for content in tables for section in _sections(content, pictures)]
-    if figures:
-        remarks = [pictures] if settings.budget == "full" else [_SMALL_FIGURES, pictures]
-        sections.append(("Figures", remarks, _shown_in_figures(settings)))
-    say(write_summary(settings.out, "DMC Remastered, made again", sections, figures))
-
-
-def _shown_in_figures(settings: RemasteredSettings) -> Grid:
-    """Returns what each figure is of: task, agents, their length, and how many are trained."""
+    for content in tables:
+        cells, title = content["cells"], content["title"]
+        if content["table"] == 3:
+            names = ("task", "metric", "ours", "published", "difference")
+            lines = [[str(cell[name]) for name in names] for cell in cells]
+            yield title, [_SCHEDULES], [[n.replace("metric", "what") for n in names], *lines]
+        elif cells:
+            remarks = [_LEGEND, pictures] if content["comparable"] else [_LEGEND, _SMALL, pictures]
+            yield f"{title}: returns", remarks, numbers(cells, "return")
+            tests = [cell for cell in cells if cell["condition"] != "train"]
+            yield f"{title}: E_G", [], numbers(tests, "E_G")
+    if not figures:
+        return
+    # Of each figure: its task, agents, their length, and how many are trained.
     sizes, grid = settings.sizes(), [["figure", "task", "agents", "decisions", "runs finished"]]
     for number in sorted(set(settings.figures)):
         if number in _STATES:
@@ -187,22 +187,8 @@ def _shown_in_figures(settings: RemasteredSettings) -> Grid:
             done = sum("evaluations" in r for v in shown for r in settings.records(v))
             runs = f"{done} of {len(shown) * sizes.runs}"
             grid.append([str(number), task, agents, f"{steps:,}", runs])
-    return grid
-
-
-def _sections(content: Mapping[str, Any], pictures: str) -> Iterator[Section]:
-    cells = content["cells"]
-    if not cells:
-        return
-    if content["table"] == 3:
-        names = ("task", "metric", "ours", "published", "difference")
-        lines = [[str(cell[name]) for name in names] for cell in cells]
-        yield content["title"], [_SCHEDULES], [[n.replace("metric", "what") for n in names], *lines]
-        return
-    remarks = [_LEGEND, pictures] if content["comparable"] else [_LEGEND, _SMALL, pictures]
-    yield f"{content['title']}: returns", remarks, numbers(cells, "return")
-    tests = [cell for cell in cells if cell["condition"] != "train"]
-    yield f"{content['title']}: E_G", [], numbers(tests, "E_G")
+    remarks = [pictures] if settings.budget == "full" else [_SMALL_FIGURES, pictures]
+    yield "Figures", remarks, grid
 
 
 def numbers(cells: Sequence[Mapping[str, Any]], metric: str) -> Grid:

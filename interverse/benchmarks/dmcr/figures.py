@@ -7,7 +7,8 @@ active.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -35,7 +36,6 @@ from interverse.envs import make
 from interverse.envs.remastered import LOOKS, task_id
 from interverse.protocols.remastered import REMASTERED
 from interverse.reports.plots import style
-from interverse.reports.sections import Say
 from interverse.rollouts.exported import PixelPolicy
 
 Frames = NDArray[np.uint8]  # (N, size, size, 3), or stacked as agents see them
@@ -57,32 +57,22 @@ _DRAWS = 6
 _FLOOR = next(p for p in REMASTERED if p.name == "floor")
 
 
-def write_figures(settings: RemasteredSettings, say: Say) -> list[str]:
-    """Writes every figure that was asked for and has something to show; returns their names."""
-    names = []
-    for number in sorted(set(settings.figures)):
-        figure = _figure(settings, number)
-        if figure is None:
-            say(f"figure {number}: nothing to show yet")
-            continue
-        names.append(f"figure-{number}.{'svg' if number in _LINES else 'png'}")
-        style.save(figure, settings.out / names[-1])
-    return names
-
-
-def _figure(settings: RemasteredSettings, number: int) -> Any:
-    if number in SHEETS:
-        return look_sheet(settings, number)
-    if number in SWEPT:
-        return sweep_curves(settings, number)
-    makers = {
+def figures(
+    settings: RemasteredSettings, _: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, Any]]:
+    """Yields every figure that was asked for, by its file; None has nothing to show."""
+    makers: Mapping[int, Callable[[RemasteredSettings], Any]] = {
         2: look_curves,
         3: spread_figure,
         4: attention_figure,
         8: augmentation_sheet,
         9: trajectory_sheet,
+        **{n: functools.partial(look_sheet, number=n) for n in SHEETS},
+        **{n: functools.partial(sweep_curves, number=n) for n in SWEPT},
     }
-    return makers[number](settings)
+    for number in sorted(set(settings.figures)):
+        suffix = "svg" if number in _LINES else "png"
+        yield f"figure-{number}.{suffix}", makers[number](settings)
 
 
 def look_sheet(settings: RemasteredSettings, number: int) -> Any:

@@ -12,11 +12,11 @@ from typing import Any, final
 from interverse.agents.pixel.config import PixelTrain, plan
 from interverse.agents.pixel.train import CURVES, train_together
 from interverse.art.pictures.folder import folder
-from interverse.benchmarks.dmcr.compare import compare, write_pages
+from interverse.benchmarks import driver
+from interverse.benchmarks.dmcr.compare import compare, sections
 from interverse.benchmarks.dmcr.settings import DmcrVariant, RemasteredSettings
-from interverse.benchmarks.driver import reproduce_tables, row_file
 from interverse.core.files.json_text import read_json_object
-from interverse.fit.work import Clock, Failures, Record
+from interverse.fit.work import Failures, Record
 from interverse.protocols.evaluate import evaluate
 from interverse.rollouts.saved import CARD
 
@@ -31,16 +31,16 @@ def reproduce(settings: RemasteredSettings) -> dict[str, Any]:
     """
     if settings.textures is not None:
         folder(settings.textures)  # refuses a folder without pictures at once
-    return reproduce_tables(settings, _DmcrWork, compare, write_pages)
+    return driver.reproduce(_DmcrWork, settings)
 
 
 @final
-class _DmcrWork:
+class _DmcrWork(driver.Work):
     """Variants on their way, run by run: what was stopped has some of every agent."""
 
-    def __init__(self, settings: RemasteredSettings, clock: Clock) -> None:
-        self.settings, self.clock = settings, clock
-        self.failures = Failures(clock)
+    paper, title = "dmcr", "DMC Remastered, made again"
+    compare, sections = staticmethod(compare), staticmethod(sections)
+    settings: RemasteredSettings
 
     def run_all(self) -> None:
         """Trains and tests all that is not done yet."""
@@ -59,33 +59,43 @@ class _DmcrWork:
                     self._one(variant, seed)
 
     def _record(self, variant: DmcrVariant, seed: int) -> Record:
-        record = Record(
-            row_file(self.settings.out, variant.name, seed), self._row_key(variant, seed)
-        )
-        record.write()  # so that other settings are refused before they cost anything
-        return record
-
-    def _one(self, variant: DmcrVariant, seed: int) -> None:
-        record = self._record(variant, seed)
-        self._train([(variant, seed)])
-        policy = self.settings.folder(variant, seed) / "policy"
-        if "evaluations" not in record.content:
-            curves = read_json_object(policy.parent / CURVES)
-            record.note("evaluations", curves["evaluations"])
-        for name in sorted(variant.protocols):
-            if not record.has(name, "return"):
-                self.clock.check()
-                record.put(name, "return", self._tested(variant, seed, policy, name))
-
-    def _row_key(self, variant: DmcrVariant, seed: int) -> dict[str, Any]:
-        """Returns what decides a row's numbers; how many actors act does, the device does not."""
+        """Returns a row; what decides its numbers is how many actors act, not the device."""
         config = self.settings.training(variant, seed).record()
         kept = ("task", "algorithm", "preset", "steps", "seed", "actors", "options", "hyper")
         sizes = self.settings.sizes()
         tests = {name: getattr(sizes, name) for name in ("looks", "starts", "train_episodes")}
         precision = None if config["precision"] == "float32" else config["precision"]
         asked = {"variant": variant.name, "precision": precision, "tests": tests}
-        return asked | {name: config[name] for name in kept}
+        asked |= {name: config[name] for name in kept}
+        record = Record(driver.row_file(self.settings.out, variant.name, seed), asked)
+        record.write()  # so that other settings are refused before they cost anything
+        return record
+
+    def _one(self, variant: DmcrVariant, seed: int) -> None:
+        record = self._record(variant, seed)
+        self._train([(variant, seed)])
+        config = self.settings.training(variant, seed)
+        if "evaluations" not in record.content:
+            curves = read_json_object(config.out / CURVES)
+            record.note("evaluations", curves["evaluations"])
+        for name in sorted(variant.protocols):
+            if record.has(name, "return"):
+                continue
+            self.clock.check()
+            protocol, episodes = self.settings.protocols()[name]
+            with self.clock.timed(f"{variant.name} seed {seed}: {name}, {episodes} episodes"):
+                found = evaluate(
+                    config.out / "policy",
+                    config.task,
+                    [protocol],
+                    episodes,
+                    workers=self.settings.workers,
+                    cluster=self.settings.cluster,
+                    out=config.out / "tests" / name,
+                    experiment=variant.name,
+                )
+            returns = found.scores("return").tolist()
+            record.put(name, "return", {"returns": returns, "mean": sum(returns) / len(returns)})
 
     def _train(self, rows: Sequence[tuple[DmcrVariant, int]]) -> None:
         """Trains those that are not trained yet, side by side."""
@@ -117,23 +127,6 @@ class _DmcrWork:
             return [whole]
         done = _steps(config.out / "policy")
         return [*(n for n in range(_PIECE, whole, _PIECE) if n > done), whole]
-
-    def _tested(self, variant: DmcrVariant, seed: int, policy: Path, name: str) -> dict[str, Any]:
-        protocol, episodes = self.settings.protocols()[name]
-        config = self.settings.training(variant, seed)
-        with self.clock.timed(f"{variant.name} seed {seed}: {name}, {episodes} episodes"):
-            found = evaluate(
-                policy,
-                config.task,
-                [protocol],
-                episodes,
-                workers=self.settings.workers,
-                cluster=self.settings.cluster,
-                out=config.out / "tests" / name,
-                experiment=variant.name,
-            )
-        returns = found.scores("return").tolist()
-        return {"returns": returns, "mean": sum(returns) / len(returns)}
 
 
 def _steps(policy: Path) -> int:
