@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from interverse.envs.driver import Driver
 from interverse.envs.interventions import InterventionRules
-from tests.conformance.cases import CASES
+from tests.conformance.cases import CASES, Case
 from tests.conformance.programs import Machine, programs
 
 COUNTERFACTUAL = sys.modules["interverse.rollouts.counterfactual"]  # a function has its name
@@ -40,77 +40,54 @@ def run_programs(case, examples, *, shrink=True):
         machine.close()
 
 
+@pytest.mark.parametrize(
+    ("few", "many"),
+    [(1, 6), pytest.param(20, 200, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])],
+)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_programs_keep_the_laws(case):
-    run_programs(case, 1 if case.id.startswith(_HEAVY) else 6)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_many_programs_keep_the_laws(case):
-    run_programs(case, 20 if case.id.startswith(_HEAVY) else 200)
+def test_programs_keep_the_laws(case, few, many):
+    run_programs(case, few if case.id.startswith(_HEAVY) else many)
 
 
 # ------------------------------------------------- the defects that they must find if put back
 
-
-def case_of(world_id):
-    return next(case for case in CASES if case.id == world_id and not case.options)
+REGION, ADDRESS, PLAY = InterventionRules._region, Driver._address, COUNTERFACTUAL._play
 
 
-def test_they_find_a_check_switched_off_by_another_world(monkeypatch):
-    """Space A_B is checked only if no world's value leaves its domain."""
-    whole = InterventionRules._region
-
-    def lax(rules, name, rows, index, beyond):
-        return None if beyond[name].any() else whole(rules, name, rows, index, beyond)
-
-    monkeypatch.setattr(InterventionRules, "_region", lax)
-    with pytest.raises(AssertionError):
-        run_programs(case_of("tutorial/slider-v1"), 200, shrink=False)
+def lax(rules, name, rows, index, beyond):
+    """Checks space A_B only if no world's value leaves its domain."""
+    return None if beyond[name].any() else REGION(rules, name, rows, index, beyond)
 
 
-def test_they_find_asked_values_that_do_not_hold(monkeypatch):
-    monkeypatch.setattr(InterventionRules, "_reapply", lambda self, rows, index, asked: {})
-    with pytest.raises(AssertionError):
-        run_programs(case_of("trifinger/pushing-v1"), 200, shrink=False)
-
-
-def lose_refusals(monkeypatch):
+def forgetful(env, fact, *rest):
     """Has counterfactuals forget what the fact was refused."""
-    play = COUNTERFACTUAL._play
-
-    def forgetful(env, fact, *rest):
-        return play(env, replace(fact, refusals=()), *rest)
-
-    monkeypatch.setattr(COUNTERFACTUAL, "_play", forgetful)
+    return PLAY(env, replace(fact, refusals=()), *rest)
 
 
-def test_they_find_lost_refusals(monkeypatch):
-    lose_refusals(monkeypatch)
-    with pytest.raises(AssertionError):
-        run_programs(case_of("tutorial/slider-v1"), 100, shrink=False)
+def hasty(driver, index, seeds, episode):
+    """Has a bad reset change the counters."""
+    if seeds is not None:
+        driver.seeds[index] = seeds
+    ADDRESS(driver, index, seeds, episode)
 
 
-def test_they_find_a_bad_reset_that_changes_counters(monkeypatch):
-    address = Driver._address
-
-    def hasty(self, index, seeds, episode):
-        if seeds is not None:
-            self.seeds[index] = seeds
-        address(self, index, seeds, episode)
-
-    monkeypatch.setattr(Driver, "_address", hasty)
-    with pytest.raises(AssertionError):
-        run_programs(case_of("tutorial/slider-v1"), 100, shrink=False)
+def careless(rules, rows, index, asked):
+    """Lets asked values not hold."""
+    return {}
 
 
-def test_a_failure_is_a_short_script(monkeypatch):
-    """Shrinking leaves the orders that matter."""
-    lose_refusals(monkeypatch)
+@pytest.mark.parametrize(
+    ("owner", "name", "defect", "world_id"),
+    [
+        (InterventionRules, "_region", lax, "tutorial/slider-v1"),
+        (InterventionRules, "_reapply", careless, "trifinger/pushing-v1"),
+        (COUNTERFACTUAL, "_play", forgetful, "tutorial/slider-v1"),
+        (Driver, "_address", hasty, "tutorial/slider-v1"),
+    ],
+)
+def test_they_find_a_defect(monkeypatch, owner, name, defect, world_id):
+    monkeypatch.setattr(owner, name, defect)
     with pytest.raises(AssertionError) as caught:
-        run_programs(case_of("tutorial/slider-v1"), 100)
+        run_programs(Case(world_id), 200, shrink=defect is forgetful)
     text = "".join(getattr(caught.value, "__notes__", []))
-    assert "program=" in text
-    assert text.count("'do'") == 1
+    assert defect is not forgetful or text.count("'do'") == 1, "a failure is a short script"

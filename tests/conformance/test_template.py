@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import sys
 from pathlib import Path
@@ -12,23 +13,15 @@ import pytest
 import interverse as iv
 import interverse.worlds.tutorial
 from interverse.worlds import WORLDS
+from tests.conformance import test_rebuilt as rebuilt
 from tests.conformance import test_worlds as laws
 from tests.conformance.cases import Case
 
 CASE = Case("mine/slider-v1")
-SINGLE_LAWS = [
-    laws.test_same_seed_and_actions_give_the_same_bits,
-    laws.test_a_batch_equals_its_single_worlds,
-    laws.test_doing_what_holds_changes_nothing,
-    laws.test_do_sets_its_variable_and_changes_only_effects,
-    laws.test_do_moves_only_descendants_later,
-    laws.test_interventions_commute_unless_one_causes_the_other,
-    laws.test_edited_equals_rebuilt,
-    laws.test_a_and_b_do_not_meet,
-    laws.test_snapshot_restore_continue_is_continue,
-    laws.test_a_counterfactual_without_change_is_the_fact,
-    laws.test_observations_and_rewards_lie_in_their_spaces,
-    laws.test_every_variable_is_a_node_and_every_node_a_variable,
+LAWS = [
+    law
+    for name, law in {**vars(laws), **vars(rebuilt)}.items()
+    if name.startswith("test_") and "case" in inspect.signature(law).parameters
 ]
 worlds = laws.worlds
 
@@ -60,10 +53,7 @@ def test_it_is_another_world(copied):
     assert not np.array_equal(mine.step(push)[0], theirs.step(push)[0])
 
 
-@pytest.mark.parametrize("law", SINGLE_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_it_obeys(copied, worlds, law):
-    inner = getattr(law, "hypothesis", None)
-    if inner is None:
-        law(worlds, copied)
-    else:
-        law(worlds=worlds, case=copied)
+    given = {"worlds": worlds, "case": copied, "every": True}
+    law(**{name: given[name] for name in inspect.signature(law).parameters})

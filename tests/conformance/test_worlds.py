@@ -224,44 +224,6 @@ def test_do_at_the_reset_is_do_after_it(worlds, case):
 
 
 @every_world
-def test_edited_equals_rebuilt(worlds, case):
-    env = worlds(case)
-    assert edited_equals_rebuilt(env, case, chosen(writable(env))) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@every_world
-def test_edited_equals_rebuilt_for_every_single_variable(worlds, case):
-    env = worlds(case)
-    assert edited_equals_rebuilt(env, case, writable(env)) > 0
-
-
-def edited_equals_rebuilt(env, case, names):
-    """reset(do={v: x}) is the world declared with x as v's default, bit for bit."""
-    rng = np.random.default_rng(5)
-    env.reset(seed=3)
-    checked = 0
-    for name in names:
-        variable = env.unwrapped.variables[name]
-        if variable.kind == "state":
-            continue
-        value = some_value(variable, variable.default, rng)
-        try:
-            edited, _ = env.reset(seed=3, options={"do": {name: value}})
-        except iv.InterventionError:
-            continue
-        rebuilt_env = case.make(defaults={name: value})
-        rebuilt, _ = rebuilt_env.reset(seed=3)
-        assert same(edited, rebuilt), name
-        assert same_play(play(env, 3, case.steps), play(rebuilt_env, 3, case.steps)), name
-        assert same(dict(env.unwrapped.values), dict(rebuilt_env.unwrapped.values)), name
-        rebuilt_env.close()
-        checked += 1
-    return checked
-
-
-@every_world
 @few
 @given(seed=SEEDS)
 def test_a_and_b_do_not_meet(worlds, case, seed):

@@ -1,8 +1,9 @@
-"""What is declared is what runs from the start: simulators hold what values mean after a reset.
+"""What is declared is what runs: simulators hold what values mean, edited equals rebuilt.
 
 Bindings send what changes. So a default that a scene was not compiled with must be sent as well,
-or values say one thing and the simulator runs with another. And a default equals a `do` at every
-reset, bit for bit.
+or values say one thing and the simulator runs with another. A default equals a `do` at every reset,
+and a `do` after some steps is the world declared that way and given the edited one's state but not
+its model: what the model is then comes from building alone. All bit for bit.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import pytest
 
 import interverse as iv
 from interverse.core.arrays import as_rows
+from interverse.core.errors import InvalidValueError
+from interverse.envs.snapshot import Snapshot
 from interverse.scm import Binding, Box, CausalGraph, Variable, table
-from interverse.scm.variable import KINDS
 from interverse.sim.elements import STATE_FIELDS, find_slot, template
 from interverse.worlds.control import dynamics as control_dynamics
 from interverse.worlds.control.paint import PIXELS, SHOWN
@@ -23,7 +25,18 @@ from interverse.worlds.control.variables import control_variables
 from interverse.worlds.trifinger.physics import PHYSICAL
 from interverse.worlds.tutorial import world as tutorial
 
-from .cases import CASES, Case, as_numpy, play, same, some_value, state, writable
+from .cases import (
+    CASES,
+    Case,
+    as_numpy,
+    chosen,
+    play,
+    same,
+    same_play,
+    some_value,
+    state,
+    writable,
+)
 
 # Distractions write over what looks write, so the looks' own fields hold something else.
 SIMULATED = [
@@ -57,19 +70,12 @@ def holds(world, binding, values):
 
 
 @pytest.mark.parametrize("case", SIMULATED, ids=str)
-def test_after_a_reset_the_model_has_what_the_values_mean(case):
-    env = case.make()
-    env.reset(seed=0)
-    assert not_held(env.unwrapped.world) == []
-    env.close()
-
-
-@pytest.mark.parametrize("case", SIMULATED, ids=str)
-def test_after_a_do_the_model_has_what_the_values_mean(case):
+def test_after_a_reset_and_a_do_the_model_has_what_the_values_mean(case):
     """A field made from several values follows each of them: friction of two things, say."""
     env = case.make()
     env.reset(seed=0)
     world, rng = env.unwrapped.world, np.random.default_rng(0)
+    assert not_held(world) == []
     env.step(env.action_space.sample() * 0)
     kinds = {name.rpartition("/")[2]: name for name, v in world.variables.items() if v.bindings}
     for name in kinds.values():
@@ -133,26 +139,18 @@ def test_control_sends_a_default_that_its_scene_does_not_have(monkeypatch, field
         control_variables.cache_clear()
 
 
-# ------------------------------------------------------- a default is a do at every reset
+# --------------------------------------------------------------- edited equals rebuilt
 
 META = [
     Case("chemistry/random-v1", {"meta": True, "objects": 4}),
     Case("blocks/observed-4-v1", {"max_steps": 3}),
 ]
-_A_KIND = 5  # variables of a kind that are tried in one world
+EVERY = [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+_MODEL = "model/"  # a simulator's fields in a snapshot
+_STEPS = 2
 
 
-def some_of_each_kind(env):
-    """Returns a few settable variables of each kind, unlike ones first."""
-    rng, out = np.random.default_rng(0), []
-    for kind in KINDS:
-        names = [n for n in writable(env) if env.unwrapped.variables[n].kind == kind]
-        unlike = list({name.rpartition("/")[2]: name for name in rng.permutation(names)}.values())
-        out += unlike[:_A_KIND]
-    return out
-
-
-def beginning(env, episode, do=None):
+def beginning(env, episode, steps, do=None):
     """Returns values, observation, state and first steps of an episode, or None if refused."""
     options = {"episode": episode} | ({} if do is None else {"do": do})
     try:
@@ -161,38 +159,100 @@ def beginning(env, episode, do=None):
         return None
     out = {"seen": as_numpy(seen), **{f"value/{n}": v for n, v in env.unwrapped.values.items()}}
     out |= {f"state/{n}": v for n, v in state(env).items()}  # grows with the first edit of a field
-    for step, (later, reward) in enumerate(play(env, 5, 1)):
+    for step, (later, reward) in enumerate(play(env, 5, steps)):
         out |= {f"seen/{step}": as_numpy(later), f"reward/{step}": np.asarray(reward)}
     return out
 
 
-def made_with(case, name, value):
-    """Returns an environment with another default, or None where that is refused at once.
-
-    Chemistry refuses places that every episode draws.
-    """
-    try:
-        return case.make(defaults={name: value})
-    except iv.InterverseError:
-        return None
-
-
+@pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("case", [*CASES, *META], ids=str)
-def test_a_default_is_a_do_at_every_reset(case):
+def test_a_default_is_a_do_at_every_reset(case, every):
     plain = case.make()
-    for name in some_of_each_kind(plain):
+    names = writable(plain)
+    for name in names if every else chosen(names):
         plain.reset(seed=7)
         variable, now = plain.unwrapped.variables[name], plain.unwrapped.values[name]
         value = some_value(variable, now, np.random.default_rng(3))
-        other = made_with(case, name, value)
-        if other is None:
-            assert "position" in name or beginning(plain, 0, {name: value}) is None, name
+        try:
+            other = case.make(defaults={name: value})
+        except iv.InterverseError:  # chemistry refuses places that every episode draws
+            refused = beginning(plain, 0, 1, {name: value}) is None
+            assert "position" in name or refused, name
             continue
         for episode in (0, 3):
-            told, declared = beginning(plain, episode, {name: value}), beginning(other, episode)
+            told = beginning(plain, episode, case.steps, {name: value})
+            declared = beginning(other, episode, case.steps)
             assert (told is None) == (declared is None), name
             if told is not None and declared is not None:
                 both = told.keys() & declared.keys()
                 assert not [key for key in both if not same(told[key], declared[key])], name
         other.close()
     plain.close()
+
+
+def edited_equals_rebuilt_in_mid_episode(case, names):
+    """Returns how many variables were checked; the first one that differs fails."""
+    env = case.make()
+    env.reset(seed=3)
+    checked = 0
+    for name in names:
+        variable = env.unwrapped.variables[name]
+        if variable.kind == "state":
+            continue
+        env.reset(seed=3)
+        play(env, 3, min(_STEPS, case.steps - 1))
+        value = some_value(variable, env.unwrapped.values[name], np.random.default_rng(5))
+        try:
+            env.unwrapped.do({name: value})
+            rebuilt = case.make(defaults={name: value})
+        except InvalidValueError:
+            continue
+        rebuilt.reset(seed=3)
+        saved = env.unwrapped.snapshot()
+        arrays = {n: v for n, v in saved.arrays.items() if not n.startswith(_MODEL)}
+        built = rebuilt.unwrapped.snapshot().arrays
+        arrays |= {n: v for n, v in built.items() if n.startswith(_MODEL)}
+        try:
+            moved = Snapshot(saved.id, rebuilt.unwrapped.driver.options_json, arrays)
+            rebuilt.unwrapped.restore(moved)
+        except InvalidValueError:
+            continue  # another number of blocks or objects: another shape of state
+        left = max(1, case.steps - _STEPS)
+        mine, theirs = (play(e, 3, left, start=_STEPS) for e in (env, rebuilt))
+        assert same_play(mine, theirs), name
+        checked += 1
+        rebuilt.close()
+    env.close()
+    return checked
+
+
+@pytest.mark.parametrize("every", EVERY)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_do_in_mid_episode_is_the_world_rebuilt(case, every):
+    """Of many names one of each kind: block_0/mass stands for the mass of every block."""
+    env = case.make()
+    names = chosen(writable(env))
+    env.close()
+    if not every:
+        kinds = {"".join(c for c in n if not c.isdigit()): n for n in reversed(names)}
+        costly = case.id.startswith(("control/", "rooms/")) or "stacked" in case.id
+        names = list(kinds.values())[:: max(1, len(kinds) // 4) if costly else 1]
+    if not every or case.steps > _STEPS:
+        assert edited_equals_rebuilt_in_mid_episode(case, names) > 0  # of one step, before it
+
+
+def test_a_lost_model_field_is_noticed(monkeypatch):
+    """The law fails for a world whose `do` does not reach the simulator."""
+    intervene = tutorial.Slider.intervene
+
+    def forgetful(self, values, worlds):
+        refused = intervene(self, values, worlds)
+        if "box/mass" in values:
+            engine = self._engine
+            before = engine.save(worlds)
+            engine.load({n: v for n, v in before.items() if not n.startswith(_MODEL)}, worlds)
+        return refused
+
+    monkeypatch.setattr(tutorial.Slider, "intervene", forgetful)
+    with pytest.raises(AssertionError, match="box/mass"):
+        edited_equals_rebuilt_in_mid_episode(Case("tutorial/slider-v1"), ["box/mass"])
