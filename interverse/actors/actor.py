@@ -110,19 +110,10 @@ class Actor(ABC):
     """Whether it may ask, start after start, for what holds already: as a range that grows does."""
 
     def check(self, variables: Mapping[str, Variable], space: SpaceName) -> None:  # noqa: B027
-        """Raises if it has nothing to choose among these variables; called before any episode.
-
-        Args:
-            variables: of the world, as declared.
-            space: the region to draw from where the actor names none.
-        """
+        """Raises if it has nothing to choose among declared variables; before any episode."""
 
     def spaces(self, space: SpaceName) -> Collection[SpaceName]:
-        """Returns the regions that its values lie in; a world of another space refuses them.
-
-        Args:
-            space: the region to draw from where the actor names none.
-        """
+        """Returns the regions its values lie in; a world of another space refuses them."""
         return (getattr(self, "space", None) or space,)
 
     @abstractmethod
@@ -197,11 +188,8 @@ def apply(
 def between(space: Space, start: NDArray[Any], end: NDArray[Any], share: Any) -> NDArray[Any]:
     """Returns points of a space on the way from the one next to `start`; a rotation turns.
 
-    Args:
-        space: none of the points leaves it, even where `start` and `end` lie outside.
-        start: a value, (..., *shape).
-        end: values, (..., *shape).
-        share: of the way; 0 is the start, 1 the end.
+    None of them leaves the space, even where both ends lie outside; share 0 is the start, 1 the
+    end.
     """
     first, last = space.nearest(start), np.asarray(end)
     if isinstance(space, UnitQuaternion):  # two signs stand for one rotation: the shorter turn
@@ -221,13 +209,9 @@ def drawable(
     region: SpaceName = "A",
     kinds: Collection[str] = (),
 ) -> list[str]:
-    """Returns the variables that match and have a space; a pattern without any raises.
+    """Returns the variables (of some kinds) that match and have a space; no match raises.
 
-    Args:
-        variables: of the world, as declared.
-        patterns: names such as `block_*/mass`.
-        region: the space that they must have; for A_B, an A is enough.
-        kinds: only variables of these kinds; empty takes all.
+    For the region A_B, an A is enough.
     """
     out: list[str] = []
     for pattern in patterns:

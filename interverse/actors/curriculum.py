@@ -210,13 +210,7 @@ def _check_ranges(actor: Actor, driver: Driver) -> None:
 
 
 def check_refusals(refused: int, reason: str, idle: int = 0) -> None:
-    """Raises if so many starts, and all there were, changed nothing: no accident any more.
-
-    Args:
-        refused: how many were refused.
-        reason: of the latest refusal.
-        idle: how many were asked for what held already.
-    """
+    """Raises if so many starts, and all there were, were refused or changed nothing."""
     if refused + idle < _SILENT:
         return
     if not idle:

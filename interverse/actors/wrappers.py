@@ -51,9 +51,7 @@ class CurriculumVectorEnv(_Acted, VectorForm):
 class CurriculumHook:
     """Applies a curriculum where the driver resets and steps, so autoreset cannot pass it by.
 
-    Attributes:
-        tried: interventions so far, by world: starts of episodes and moments within them.
-        refused: how many of them were refused, also after further draws.
+    It counts, by world, interventions `tried`, and how many were `refused` after further draws too.
     """
 
     def __init__(self, curriculum: Curriculum, num_worlds: int) -> None:

@@ -63,19 +63,14 @@ def different(one: Any, other: Mapping[str, Any]) -> list[str]:
 def stamp(
     file: Path, identity: Mapping[str, Any], what: str, *, free: Collection[str] = ()
 ) -> list[dict[str, str]]:
-    """Writes into a folder's file what it is tied to, or raises if it is another's.
+    """Writes into a folder's JSON file what it is tied to, or raises if it is another's.
 
     Code that differs from the folder's changes nothing that was asked for: it is written down
-    beside the code before, and a line on standard error says so. Other settings are refused.
+    beside the code before, and a line on standard error says so. Other settings are refused, but
+    for those that are `free`. `what` the folder holds is for the message; the `code` of the
+    identity is code beside the package's.
 
-    Args:
-        file: a JSON file of the folder.
-        identity: what the folder is tied to, as JSON; its `code` is code beside the package's.
-        what: what it holds, for the message.
-        free: names of the identity that may change.
-
-    Returns:
-        The code of every start so far with other code than before, in order; the last is this one.
+    Returns the code of every start so far with other code than before, in order, this one last.
     """
     mine = {**code_identity(), **identity.get(_CODE, {})}
     identity = {name: value for name, value in identity.items() if name != _CODE}
@@ -109,10 +104,7 @@ def stamp(
 def stamp_run(folder: Path, config: Mapping[str, Any]) -> None:
     """Marks a folder as a training run's, with its code; another run's is left alone.
 
-    Args:
-        folder: where the run writes; its `train.json` holds the config and the code.
-        config: what tells the run from others, as JSON; more steps may be asked for. Its `code`,
-            if any, is code beside the package's: the world's own.
+    `config` tells the run from others; more of its steps may be asked for.
     """
     file = folder / TRAIN_FILE
     held = read_json_object(file).get(_STEPS) if file.exists() else None

@@ -41,12 +41,9 @@ class Registry:
     """
 
     def __init__(self, kind: str, rows: Mapping[str, Entry], group: str = "") -> None:
-        """Makes a table.
+        """Makes a table; `kind` is what one name stands for, in messages.
 
-        Args:
-            kind: what the names stand for, in the singular, for error messages.
-            rows: the first rows.
-            group: entry points of this group are rows too: installed packages add theirs so.
+        Entry points of the group are rows too: installed packages add theirs so.
         """
         self.kind, self._group = kind, group
         self._rows: dict[str, Entry] = {}
@@ -117,10 +114,8 @@ def lazy_names(
 ) -> Callable[[str], Any]:
     """Returns the `__getattr__` of a package that imports a name's module when it is first used.
 
-    Args:
-        package: its `__name__`.
-        homes: name -> the module inside the package that holds it.
-        extra: the extra of the library to name where a module finds no Torch.
+    `homes` has the module of each name; where one finds no Torch, the `extra` that brings it is
+    named.
     """
 
     def find(name: str) -> Any:

@@ -132,14 +132,9 @@ class Run:
         return crossed or late or self.stopped or step >= self._total
 
     def keep(self, step: int, state: Callable[[], Checkpoint]) -> None:
-        """Writes a checkpoint if one is due; then ends the run if that was asked for.
+        """Writes a checkpoint, which `state` returns, if one is due.
 
-        Args:
-            step: how far the run is.
-            state: returns the checkpoint; called where one is due.
-
-        Raises:
-            KeyboardInterrupt: after Ctrl-C or SIGTERM.
+        After Ctrl-C or SIGTERM it then raises KeyboardInterrupt.
         """
         if self.due(step):
             self.save(state())
@@ -270,12 +265,7 @@ def terminable() -> Iterator[None]:
 
 @final
 class Display:
-    """Progress of runs: bars on a terminal, a line at least every 30 s anywhere else.
-
-    Args:
-        show: whether anything is shown at all.
-        unit: what a run's steps are called.
-    """
+    """Progress of runs: bars on a terminal, a line at least every 30 s anywhere else."""
 
     def __init__(self, *, show: bool = True, unit: str = "steps") -> None:
         from rich.console import Console

@@ -180,12 +180,7 @@ def _lead(action: Any) -> Any:
 
 @final
 class RenderWindow:
-    """A window on the screen that shows pictures at a steady rate.
-
-    Args:
-        title: what its bar says.
-        fps: how many pictures it shows a second; `show` waits for that long.
-    """
+    """A window on the screen that shows so many pictures a second."""
 
     def __init__(self, title: str, fps: int) -> None:
         self._title, self._fps = title, fps

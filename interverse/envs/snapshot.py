@@ -98,10 +98,7 @@ class Snapshot:
     ) -> dict[str, NDArray[Any]]:
         """Returns the rows for some worlds, or raises if they cannot be those of such worlds.
 
-        Args:
-            index: the worlds that the rows are for.
-            num_worlds: how many worlds the environment has.
-            like: the state that these worlds have now, if any: names and shapes must be the same.
+        Names and shapes must be those of the state that these worlds have now (`like`), if any.
         """
         rows = self._rows(index, num_worlds)
         lengths = {len(np.atleast_1d(value)) for value in self.arrays.values()}

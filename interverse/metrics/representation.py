@@ -185,10 +185,7 @@ def halves(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns the numbers of the samples to fit on and of those to judge by.
 
-    Args:
-        count: how many samples there are.
-        rng: draws them.
-        groups: (count,) the group of each sample, which stays together; None: each sample alone.
+    Samples of one of the `groups`, (count,), stay together.
     """
     if groups is None:
         order = rng.permutation(count)

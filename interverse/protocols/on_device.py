@@ -37,15 +37,7 @@ def starts_of(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> Starts:
-    """Returns the starts of all episodes, protocol after protocol.
-
-    Args:
-        task: a world's id.
-        protocols: those that intervene at the start alone.
-        episodes: of each.
-        seed: of all.
-        options: of the world.
-    """
+    """Returns the starts of the episodes of protocols that act at the start alone."""
     settings, numbers = dict(options or {}), np.arange(episodes)
     parts = [
         protocol_starts(task, protocol, numbers, seed=seed, options=settings)
@@ -62,15 +54,7 @@ def protocol_starts(
     seed: int,
     options: Mapping[str, Any],
 ) -> Starts:
-    """Returns the starts of some episodes of a protocol, as `iv.evaluate` has them.
-
-    Args:
-        task: a world's id.
-        protocol: one that intervenes at the start alone.
-        numbers: of the episodes.
-        seed: of all of them.
-        options: of the world.
-    """
+    """Returns the starts of some episodes of one protocol, as `iv.evaluate` has them."""
     settings = {**on_cpu(options), **protocol.options}
     parts = []
     for first, size in pieces(len(numbers)):
@@ -94,11 +78,7 @@ def play(policy: Policy, arena: trifinger.DeviceArena) -> dict[str, np.ndarray]:
     """Returns the three fractional scores of one episode in every world of an arena, (N,) each.
 
     A fourth array, `diverged`, says in which worlds the physics broke down, where the engine goes
-    on after that.
-
-    Args:
-        policy: gives actions for observations.
-        arena: it is started anew, with its first starts in order.
+    on after that. The arena is started anew, with its first starts in order.
     """
     arena.restart()
     view = arena.view()
@@ -130,13 +110,8 @@ def episode_rows(
 ) -> list[Row]:
     """Returns one results row per episode, as `iv.evaluate` has them, without the drawn values.
 
-    Args:
-        scores: what `play` returned for the starts of `starts_of`.
-        protocols: the same, in the same order.
-        starts: the same; refused episodes have no scores, nor have those that diverged, which are
-            refused with their reason, as in `iv.evaluate`.
-        task: a world's id.
-        seed: of all.
+    Scores are what `play` returned for the starts of `starts_of` with these protocols. Episodes
+    that were refused or diverged have no scores.
     """
     rows, episodes = [], len(starts) // len(protocols)
     broke = scores.get(_BROKE, np.zeros(len(starts), dtype=bool))

@@ -106,12 +106,8 @@ def play(
 ) -> list[dict[str, Any]]:
     """Returns the results rows of the episodes with these numbers, played side by side.
 
-    Args:
-        unit: task, options, protocol, seed and metrics.
-        policy: what acts.
-        numbers: of the episodes, all of one block of fifty.
-        look: called with the world and the step before each action and after the last.
-        course: takes in the way of the last row.
+    The numbers are of one block of fifty. `look` is called with the world and the step before each
+    action and after the last; `course` takes in the way of the last row.
     """
     count, course = len(numbers), course or Course(0.0)
     options = {"threads": 1, **unit.options, **unit.protocol.options}
@@ -165,13 +161,9 @@ class Watched:
 
 
 def watch(unit: Unit, policy: PolicyLike, *, episode: int, most: int = 60) -> Watched:
-    """Returns pictures of one episode, played by itself from its address.
+    """Returns about so many pictures of one episode, evenly spaced, the first and last included.
 
-    Args:
-        unit: task, options, protocol and seed; its own numbers do not matter.
-        policy: what acts.
-        episode: the episode's number.
-        most: about how many pictures, evenly spaced, the first and the last moment among them.
+    It is played by itself from its address; the unit's own numbers do not matter.
     """
     frames: list[NDArray[np.uint8]] = []
 

@@ -100,12 +100,6 @@ def _second_version(
 
 
 def _third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | GreedyPolicy:
-    """Returns the policy of a saved model, or raises ValueError, KeyError or TypeError.
-
-    Args:
-        weights: the member `policy.pth`.
-        card: the member `data`.
-    """
     home = card["policy_class"]["__module__"]
     if home not in _KINDS or card.get("use_sde"):
         raise ValueError(f"its policy is of {home}, use_sde {card.get('use_sde')}")
@@ -141,8 +135,7 @@ def _third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | 
 class Perceptron:
     """The mean action of a tanh network, clipped to the bounds it was trained with.
 
-    Attributes:
-        card: of a policy that CausalWorld released; None for others.
+    Its card is that of a policy that CausalWorld released; None for others.
     """
 
     def __init__(

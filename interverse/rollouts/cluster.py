@@ -44,15 +44,11 @@ _PATIENCE = 10.0  # seconds for a head node to answer
 
 @final
 class RayPool:
-    """Units as Ray tasks.
+    """Units as Ray tasks, with what they share put into the cluster once.
 
-    Args:
-        function: what a task calls with a unit and with what is shared.
-        shared: put into the cluster once.
-        workers: how many units run at a time.
-        cluster: "local" starts one on this machine for as long as it is needed; "auto" takes the
-            one that this process is connected to, RAY_ADDRESS names or this machine runs; else an
-            address, HOST:PORT or ray://HOST:PORT.
+    The cluster "local" starts one on this machine for as long as it is needed; "auto" takes the one
+    that this process is connected to, RAY_ADDRESS names or this machine runs; else it is an
+    address, HOST:PORT or ray://HOST:PORT.
     """
 
     def __init__(

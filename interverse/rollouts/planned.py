@@ -151,12 +151,8 @@ def squashed(mean: Tensor, raw: Tensor, noise: Tensor) -> SquashedChoice:
 class PlanLayers(nn.Module):
     """Perceptrons side by side: linear, layer norm and Mish, the last one linear alone.
 
-    Args:
-        widths: numbers that go in, are inside, and come out.
-        generator: draws the first weights.
-        count: how many perceptrons, each with weights of its own.
-        normed: whether the last layer has a norm too.
-        still: whether the last layer starts with zeros.
+    `widths` are the numbers that go in, are inside, and come out. The last layer has a norm too if
+    `normed`, and starts with zeros if `still`.
     """
 
     def __init__(
@@ -186,10 +182,8 @@ class PlanLayers(nn.Module):
     ) -> Tensor:
         """Returns (count, M, out) for (M, in), in full precision.
 
-        Args:
-            x: what goes in.
-            members: numbers of the perceptrons that are asked; all by default.
-            kept: factors of the first layer's output, for dropout.
+        All perceptrons are asked, or some `members`; `kept` are factors of the first layer's
+        output.
         """
         with torch.autocast(x.device.type, enabled=False):
             last = len(self.weights) - 1
@@ -304,13 +298,7 @@ class PlanModel(nn.Module):
         return PlanNoise(prior, paths, last, lots.topk(2).indices)
 
     def search(self, z: Tensor, mean: Tensor, noise: PlanNoise) -> Planned:
-        """Returns the plans that MPPI ends with.
-
-        Args:
-            z: latents (N, L).
-            mean: the plans (N, horizon, A) it starts from.
-            noise: its dice.
-        """
+        """Returns what MPPI ends with, from latents (N, L) and plans (N, horizon, A)."""
         plan = self.options
         own = self._prior_paths(z, noise.prior)
         spread = torch.full_like(mean[:1], plan.most_spread)
@@ -338,11 +326,8 @@ class PlanModel(nn.Module):
     def worth(self, z: Tensor, actions: Tensor, last: Tensor, pair: Tensor) -> Tensor:
         """Returns the discounted rewards of plans and the value after them, (N, samples).
 
-        Args:
-            z: latents (N, L).
-            actions: (N, samples, horizon, A).
-            last: noise of the prior's action after a plan, (N or 1, samples, A).
-            pair: the two value networks whose mean counts.
+        The actions are (N, samples, horizon, A); `last` is noise of the prior's action after a
+        plan, and the mean of the two value networks of `pair` counts.
         """
         x, total = z[:, None].expand(-1, actions.shape[1], -1), torch.zeros((), device=z.device)
         for t in range(actions.shape[2]):

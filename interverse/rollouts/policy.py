@@ -182,11 +182,7 @@ def _wants_goals(given: PolicyLike) -> bool:
 
 @final
 class GoalPolicy:
-    """A policy that was trained on dicts with goals, on flat observations: it asks the world.
-
-    Attributes:
-        shown: (row of the observations,) the world that it shows; by default one row each.
-    """
+    """A policy trained on dicts with goals, on flat observations: it asks for the goals."""
 
     def __init__(self, given: PolicyLike, world: World) -> None:
         self._policy = _predictor(given) if callable(getattr(given, "predict", None)) else given
@@ -261,13 +257,7 @@ class FixedBatchPolicy:
     """A policy whose batch has `rows` rows, of which each world has one of its own."""
 
     def __init__(self, policy: Policy, numbers: NDArray[np.int64], rows: int) -> None:
-        """Gives every world a row.
-
-        Args:
-            policy: what acts.
-            numbers: of the worlds' episodes, all of one block of `rows`; each has its row in it.
-            rows: of the batch; those without a world show what the first world shows.
-        """
+        """Gives each world the row of its episode's number; others show the first one."""
         self._policy, self._seats = policy, numbers % rows
         self._numbers = numbers[0] // rows * rows + np.arange(rows)  # of every row
         self._shown = np.zeros(rows, dtype=np.int64)

@@ -200,15 +200,7 @@ def training_notes(
     engine: Mapping[str, str],
     seeds: Collection[int],
 ) -> Iterator[str]:
-    """Yields a line for each way in which a test is not what a policy was trained for.
-
-    Args:
-        given: the policy.
-        task: of the test.
-        options: of its world that were asked for.
-        engine: and contacts of it.
-        seeds: of its episodes.
-    """
+    """Yields a line for each way in which a test is not what a policy was trained for."""
     own = policy_world(given)
     if (trained := _another_task(given, task)) is not None:
         yield (

@@ -50,13 +50,7 @@ def policy_path(given: PolicyLike) -> Path | None:
 
 
 def write_policy(folder: str | os.PathLike[str], card: Any, weights: Mapping[str, Any]) -> Path:
-    """Writes a policy's two files into a folder, each whole or not at all; returns the folder.
-
-    Args:
-        folder: where they go.
-        card: a dataclass that says what the weights are.
-        weights: tensors by name.
-    """
+    """Writes a policy's card and weights into a folder, each whole; returns the folder."""
     from interverse.core.files.tensor_files import write_safetensors  # loads Torch
 
     target = Path(folder)
@@ -74,11 +68,7 @@ def read_policy(
 ) -> Saved:
     """Returns the policy in a folder; a torn, damaged or foreign one raises FileFormatError.
 
-    Args:
-        folder: where its two files lie.
-        make: makes it of the card and the tensors, or raises ValueError or TypeError.
-        what: it is, for the message.
-        format: of its card, for the message.
+    `make` makes it of the card and the tensors, or raises ValueError or TypeError.
     """
     from interverse.core.files.tensor_files import read_safetensors  # loads Torch
 
@@ -118,13 +108,9 @@ def check_bounds(low: Any, high: Any) -> None:
 
 
 def check_chain(weights: Mapping[str, Any], names: list[str], first: int, last: int) -> None:
-    """Raises unless linear layers fit together.
+    """Raises unless the named layers fit together, from `first` numbers to `last`.
 
-    Args:
-        weights: tensors by name.
-        names: of the layers, in order; each has a `.weight` (out, in) and a `.bias` (out,).
-        first: how many numbers the first layer sees.
-        last: how many the last one gives.
+    Each has a `.weight` (out, in) and a `.bias` (out,).
     """
     width = first
     for name in names:

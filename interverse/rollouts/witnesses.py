@@ -55,14 +55,7 @@ class WitnessBench:
         worlds: int,
         evidence: Evidence | None = None,
     ) -> None:
-        """Makes the worlds.
-
-        Args:
-            world_id: a registered id.
-            options: of the world.
-            worlds: how many at a time, the fact included.
-            evidence: what is known already; it grows.
-        """
+        """Makes so many worlds, the fact included; what is known already grows."""
         self.env = make_vec(world_id, num_envs=worlds, **{"threads": 1, **options})
         self.driver: Driver = self.env.unwrapped.driver
         self.driver.skips_diverged = True
@@ -311,12 +304,7 @@ def witness_file(world_id: str) -> Path:
 
 
 def replay(world_id: str, evidence: Evidence | None = None) -> list[str]:
-    """Runs every stored trial and returns a line for each thing that breaks the law.
-
-    Args:
-        world_id: a registered id.
-        evidence: takes what the trials show.
-    """
+    """Runs every stored trial and returns a line for each thing that breaks the law."""
     groups = stored(world_id) or [{"options": {}, "worlds": 2, "trials": []}]
     evidence, broken = Evidence() if evidence is None else evidence, list[str]()
     for group in groups:
@@ -340,10 +328,7 @@ _ROUNDS = 125  # of starts, one a world, for an edge that acts at the start of a
 def search(bench: WitnessBench, tries: int, *, start: int = 0) -> list[WitnessTrial]:
     """Returns trials that together show all that was found; the bench holds the evidence.
 
-    Args:
-        bench: the worlds, with what is known already.
-        tries: how many situations to try at most.
-        start: the first one's number.
+    At most so many situations are tried, the first of the number `start`.
     """
     out, declared = [], bench.declared
     for number in range(start, start + tries):

@@ -175,9 +175,7 @@ class CausalGraph(nx.DiGraph):
     def effects_later(self, name: str, slices: int | None = None) -> set[str]:
         """Returns the variables that can differ in a later slice, this one left out or not.
 
-        Args:
-            name: the cause.
-            slices: how many slices later at most; None for any number.
+        At most so many slices later; None stands for any number.
         """
         reached: set[str] = set()
         frontier = {name} | self.effects_now(name)

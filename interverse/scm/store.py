@@ -82,15 +82,11 @@ class Store:
     ) -> None:
         """Makes the rows of every world.
 
-        Args:
-            variables: what there is; their defaults fill the rows that `start` does not.
-            num_worlds: how many worlds.
-            start: one world's rows, (1, ...) by key: arrays that variables share, and state that
-                no variable shows.
-            slots: where values are kept that have no array of their own name; None for a variable
-                that is worked out when it is read. Names that are no variable may stand here too,
-                for bindings to name.
-            asarray: makes arrays of the simulator's kind, on its device, in its precision.
+        The variables' defaults fill the rows that `start` does not: one world's rows, (1, ...) by
+        key, of arrays that variables share and of state that no variable shows. `slots` says where
+        values are kept that have no array of their own name, None where they are worked out when
+        read; names that are no variable may stand there too, for bindings to name. `asarray` makes
+        arrays of the simulator's kind, on its device, in its precision.
         """
         self.num_worlds, self._asarray = num_worlds, asarray
         own = {name: StoreSlot(name) for name in variables}
@@ -177,11 +173,8 @@ class Store:
     ) -> set[str]:
         """Puts edited rows into some worlds, and into the simulators; returns what changed.
 
-        Args:
-            rows: of these worlds, by key.
-            worlds: which worlds.
-            keys: those that may differ; None looks at all.
-            before: the same worlds' rows as they are, where the caller has them.
+        Only `keys` may differ, None looks at all; `before` are these worlds' rows as they are,
+        where the caller has them.
         """
         where = self.index(worlds)
         now = before or {key: self.rows[key][where] for key in (rows if keys is None else keys)}
@@ -305,10 +298,8 @@ def bound_by(variables: tuple[Variable, ...]) -> tuple[Bound, ...]:
 def refuse_shared_places(bound: tuple[Bound, ...], *, factors: bool) -> None:
     """Raises if two variables write one place, unless the later is made from all of the earlier.
 
-    Args:
-        bound: in the order in which they are written.
-        factors: whether a factor on what is written there counts too; factors commute where all
-            are applied anew, and not where each is written by itself.
+    With `factors` a factor on what is written there counts too: factors commute where all are
+    applied anew, and not where each is written by itself.
     """
     known: dict[str, dict[str | None, list[Bound]]] = {}
     for later in bound:

@@ -31,13 +31,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def atomic(path: Path, *, durable: bool = False) -> Iterator[Path]:
     """Yields a path to write to; on success the file takes its place, on failure it is gone.
 
-    Args:
-        path: the file to make; its folder is made too.
-        durable: whether bytes and name must be on the disk when this returns, the bytes first.
-
-    Raises:
-        StorageError: if the disk is full, a quota is spent, or a folder has the name; nothing is
-            left behind.
+    With `durable`, bytes and name are on the disk when this returns, the bytes first. A full disk,
+    a spent quota or a folder of that name raise StorageError, and nothing is left behind.
     """
     check_path(path)
     if path.is_dir():

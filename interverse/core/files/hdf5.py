@@ -28,12 +28,8 @@ def open_hdf5(path: str | os.PathLike[str], *, lazy: tuple[str, ...] = ()) -> It
     """Yields an open file whose links, types and sizes were checked.
 
     Links to other files, data stored outside, virtual data, Python objects and arrays that would
-    unfold to far more than the file holds raise FileFormatError before anything is read.
-
-    Args:
-        path: the file.
-        lazy: names of top-level arrays that are read row by row, so that their whole size does
-            not count.
+    unfold to far more than the file holds raise FileFormatError before anything is read. Top-level
+    arrays that are read row by row (`lazy`) may unfold to any size.
     """
     source = Path(path)
     if not source.is_file():
@@ -45,11 +41,7 @@ def open_hdf5(path: str | os.PathLike[str], *, lazy: tuple[str, ...] = ()) -> It
 
 @contextmanager
 def new_hdf5(path: Path) -> Iterator[h5py.File]:
-    """Yields a new file to write; on success it takes its place, on failure it is gone.
-
-    Raises:
-        StorageError: if the disk is full.
-    """
+    """Yields a new file to write; on success it takes its place, on failure it is gone."""
     with atomic(path) as partial, _Sink(partial, "w+") as sink:
         with h5py.File(sink, "w") as file:
             yield file

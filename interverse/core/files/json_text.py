@@ -19,9 +19,7 @@ _DEEPEST = 64
 def plain(value: Any, other: Callable[[Any], Any] = str) -> Any:
     """Returns a value as JSON holds it: NumPy arrays and numbers, tuples, mappings likewise.
 
-    Args:
-        value: the value.
-        other: what stands for anything else, such as a path; its text by default.
+    `other` gives what stands for anything else, such as a path: its text by default.
 
     >>> plain({"size": np.array([0.5, 0.25]), "graph": ((0, 1),), "objects": np.int64(3)})
     {'size': [0.5, 0.25], 'graph': [[0, 1]], 'objects': 3}

@@ -10,13 +10,7 @@ NAMES = 100_000  # arrays, members or groups in one file
 
 
 def check_unfolded(name: str, *, unfolded: int, stored: int) -> None:
-    """Raises if a file would take far more memory than it holds: a compressed bomb.
-
-    Args:
-        name: of the file, for the message.
-        unfolded: bytes it would take in memory.
-        stored: bytes of the file.
-    """
+    """Raises if a file would take far more bytes of memory than it holds: a bomb."""
     most = max(MEMORY, RATIO * stored)
     if unfolded > most:
         raise FileFormatError(

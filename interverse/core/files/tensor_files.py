@@ -37,25 +37,14 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, Any], *, durable: bool = False) -> Path:
-    """Writes tensors by name, whole or not at all; returns the path.
-
-    Args:
-        path: the file.
-        tensors: by name.
-        durable: as for `atomic`.
-    """
+    """Writes tensors by name, whole or not at all (see `atomic`); returns the path."""
     with atomic(path, durable=durable) as partial:
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, partial)
     return path
 
 
 def read_torch(source: str | os.PathLike[str] | bytes, what: str = "") -> Mapping[str, Any]:
-    """Returns the mapping in a file that Torch saved; anything else raises FileFormatError.
-
-    Args:
-        source: a path, or the file's bytes.
-        what: what to call it in messages; the path by default.
-    """
+    """Returns the mapping in a file or bytes of Torch; all else raises FileFormatError."""
     name = what or ("the file" if isinstance(source, bytes) else Path(source).name)
     opened = io.BytesIO(source if isinstance(source, bytes) else Path(source).read_bytes())
     if zipfile.is_zipfile(opened):

@@ -29,12 +29,7 @@ _NUMBER = re.compile(
 
 
 def read_yaml(path: str | os.PathLike[str], known: Collection[str] = ()) -> dict[str, Any]:
-    """Returns the mapping in a YAML file; anything else raises FileFormatError naming the line.
-
-    Args:
-        path: the file.
-        known: the keys it may have; any by default.
-    """
+    """Returns the mapping in a YAML file, of known keys only; else raises FileFormatError."""
     file = Path(path)
     if file.stat().st_size > _MOST_BYTES:
         raise FileFormatError(

@@ -36,12 +36,7 @@ Source = str | os.PathLike[str] | bytes
 
 @contextmanager
 def open_zip(source: Source, what: str = "") -> Iterator[zipfile.ZipFile]:
-    """Yields an open archive; a corrupt one, or one that unfolds too far, raises FileFormatError.
-
-    Args:
-        source: a path, or the archive's bytes.
-        what: what to call it in messages; the path by default.
-    """
+    """Yields an open archive; one that is corrupt or unfolds too far raises FileFormatError."""
     name = what or ("the archive" if isinstance(source, bytes) else Path(source).name)
     size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
     try:
@@ -72,12 +67,7 @@ _LONGEST_HEADER = 10_000
 
 
 def read_npz(source: Source, what: str = "") -> dict[str, NDArray[Any]]:
-    """Returns the arrays of an archive by name; anything else raises FileFormatError.
-
-    Args:
-        source: a path, or the archive's bytes.
-        what: what to call it in messages; the path by default.
-    """
+    """Returns the arrays of an archive by name; anything else raises FileFormatError."""
     with open_zip(source, what) as archive:
         return {
             member.filename.removesuffix(_SUFFIX): _read(archive, member)
