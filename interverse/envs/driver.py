@@ -11,14 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, final
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, clipped
+from interverse.core.arrays import Array
 from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError
 from interverse.core.rng import Noise, check_seed, fresh_seed
-from interverse.envs.checks import check_actions, check_episodes, select_worlds
+from interverse.envs.build import ActionChecker, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import DRIVER_ARRAYS, DRIVER_PREFIX, Snapshot, shaping_options
 from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
@@ -77,44 +76,12 @@ class InterventionHook(Protocol):
         """Acts after a step; returns entries for `info`, (N, ...) each."""
 
 
-_FEW = 8  # numbers, and worlds
+_FEW = 8  # worlds
 
 
 def _broke_down(worlds: Sequence[int]) -> str:
     shown = ", ".join(map(str, worlds[:_FEW])) + (" and more" if len(worlds) > _FEW else "")
     return f"the physics of world {shown} broke down: a position or a velocity is not finite"
-
-
-@final
-class ActionChecker:
-    """`check_actions` for a space and a number of worlds; the usual case takes no detour."""
-
-    def __init__(self, space: gym.Space[Any], num_worlds: int, *, clip: bool) -> None:
-        self._space, self._clip, self._worlds = space, clip, num_worlds
-        self._box = space if isinstance(space, gym.spaces.Box) else None
-        self._shape = (num_worlds, *(space.shape or ()))
-        few = num_worlds <= _FEW and self._box is not None
-        ends = (np.ravel(getattr(space, name)).tolist() if few else [] for name in ("low", "high"))
-        self._low, self._high = (end * num_worlds for end in ends)
-
-    def __call__(self, actions: Any) -> Any:
-        """Returns actions of the right shape and range, or raises ActionError."""
-        box, clip = self._box, self._clip
-        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if box is not None and real and actions.shape == self._shape:
-            if clip and np.isfinite(actions).all():
-                return clipped(actions, box.low, box.high)
-            few, low, high = actions.size <= _FEW, box.low, box.high
-            if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
-                return actions
-        return check_actions(actions, self._space, self._worlds, clip=clip)
-
-    def _within(self, actions: NDArray[Any]) -> bool:
-        """Returns whether a few actions lie in their box: faster one by one."""
-        for low, x, high in zip(self._low, actions.ravel().tolist(), self._high):  # noqa: B905
-            if not low <= x <= high:
-                return False
-        return True
 
 
 @final

@@ -15,9 +15,9 @@ random state. The originals drew from ranges that overlap and from num_levels + 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import gymnasium as gym
 
@@ -58,7 +58,6 @@ STARTS: Mapping[str, range] = MappingProxyType(
 )
 """Dynamics seeds of each split; those below 1000 are left to the protocols of `iv.evaluate`."""
 
-_OWN = ("dynamics_seed", "visual_seed")  # what a benchmark decides
 _LOOKS_VARY = ("full_generalization", "visual_generalization", "visual_sim2real")
 _DYNAMICS_VARY = ("dynamics_generalization", "full_generalization")
 
@@ -82,19 +81,15 @@ def benchmark(name: Benchmark, id: str, *, num_envs: int | None = None, **option
             `split_options`; the rest are options of the world, as for `make`.
     """
     levels = {n: options.pop(n) for n in _LEVEL_OPTIONS if n in options}
-    for taken in _OWN:
+    for taken in ("dynamics_seed", "visual_seed"):
         if taken in options:
-            raise InvalidValueError(
-                f"{name} decides {taken} itself", fix="Use iv.make for seeds of your own"
-            )
-    task = task_id(id)
-    made = []
-    for split in ("train", "test"):
-        chosen = {**split_options(name, split, task, **levels), **options}
-        made.append(
-            make_world(task, **chosen) if num_envs is None else make_vec(task, num_envs, **chosen)
-        )
-    return EnvPair(*made)
+            told = f"{name} decides {taken} itself"
+            raise InvalidValueError(told, fix="Use iv.make for seeds of your own")
+    task, ends = task_id(id), cast(tuple[Split, ...], ("train", "test"))
+    both = [{**split_options(name, split, task, **levels), **options} for split in ends]
+    if num_envs is None:
+        return EnvPair(*(make_world(task, **chosen) for chosen in both))
+    return EnvPair(*(make_vec(task, num_envs, **chosen) for chosen in both))
 
 
 def classic(
@@ -127,48 +122,42 @@ def classic(
     return benchmark("classic", _joined(domain, task), visual_seed=visual_seed, **shape)
 
 
-def visual_generalization(
-    domain: str,
-    task: str | int | None = None,
-    num_levels: int | None = None,
-    frame_stack: int = 3,
-    height: int | None = None,
-    width: int | None = None,
-    frame_skip: int = 1,
-    channels_last: bool = False,
-    vary: Sequence[str] | str = DMCR_VARY,
-    **options: Any,
-) -> EnvPair:
-    """Returns an environment of exactly num_levels looks, and one of looks it never shows.
+def _of_looks(name: Benchmark, about: str) -> Callable[..., EnvPair]:
+    """Returns the function that makes a benchmark of so many looks, with the original's arguments.
+
+    With the task in the first of them, as in ("walker/walk", 100), the second may be num_levels.
+    """
+
+    def pair(
+        domain: str,
+        task: str | int | None = None,
+        num_levels: int | None = None,
+        frame_stack: int = 3,
+        height: int | None = None,
+        width: int | None = None,
+        frame_skip: int = 1,
+        channels_last: bool = False,
+        vary: Sequence[str] | str = DMCR_VARY,
+        **options: Any,
+    ) -> EnvPair:
+        if not isinstance(task, str) and task is not None:
+            if num_levels is not None:
+                raise InvalidValueError(f"task is {task!r}", allowed='a name such as "walk"')
+            task, num_levels = None, task
+        shape = _pictures(frame_stack, height, width, frame_skip, channels_last, vary, options)
+        return benchmark(name, _joined(domain, task), num_levels=num_levels, **shape)
+
+    pair.__name__ = pair.__qualname__ = name
+    pair.__doc__ = f"""Returns an environment of exactly num_levels looks, and one of {about}.
 
     Arguments are those of `classic`, with num_levels in place of visual_seed. With the task in
     the first of them, as in ("walker/walk", 100), the second may be num_levels.
     """
-    task, num_levels = _levels(task, num_levels)
-    shape = _pictures(frame_stack, height, width, frame_skip, channels_last, vary, options)
-    id = _joined(domain, task)
-    return benchmark("visual_generalization", id, num_levels=num_levels, **shape)
+    return pair
 
 
-def visual_sim2real(
-    domain: str,
-    task: str | int | None = None,
-    num_levels: int | None = None,
-    frame_stack: int = 3,
-    height: int | None = None,
-    width: int | None = None,
-    frame_skip: int = 1,
-    channels_last: bool = False,
-    vary: Sequence[str] | str = DMCR_VARY,
-    **options: Any,
-) -> EnvPair:
-    """Returns an environment of exactly num_levels looks, and one of the default look.
-
-    Arguments are those of `visual_generalization`.
-    """
-    task, num_levels = _levels(task, num_levels)
-    shape = _pictures(frame_stack, height, width, frame_skip, channels_last, vary, options)
-    return benchmark("visual_sim2real", _joined(domain, task), num_levels=num_levels, **shape)
+visual_generalization = _of_looks("visual_generalization", "looks it never shows")
+visual_sim2real = _of_looks("visual_sim2real", "the default look")
 
 
 def make(
@@ -201,15 +190,6 @@ def make(
 
 def _joined(domain: str, task: str | None) -> str:
     return domain if task is None else f"{domain}/{task}"
-
-
-def _levels(task: str | int | None, num_levels: int | None) -> tuple[str | None, int | None]:
-    """Returns task and num_levels of ("walker/walk", 100) as of ("walker", "walk", 100)."""
-    if isinstance(task, str) or task is None:
-        return task, num_levels
-    if num_levels is not None:
-        raise InvalidValueError(f"task is {task!r}", allowed='a name such as "walk"')
-    return None, task
 
 
 def _pictures(
@@ -275,7 +255,18 @@ def split_options(
     >>> split_options("visual_generalization", "train", "walker/walk", num_levels=10)["visual_seed"]
     (500248, 500257)
     """
-    _check(name, split, num_levels, visual_seed)
+    check_name("benchmark", name, get_args(Benchmark))
+    check_name("split", split, LOOKS)
+    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool) and num_levels > 0
+    if not whole and (name.startswith("visual") or num_levels is not None):
+        fix = "Say how many looks to train on" if num_levels is None else ""
+        told = f"num_levels is {num_levels!r}"
+        raise InvalidValueError(told, allowed="a whole number from 1", fix=fix)
+    if name == "classic" and num_levels is not None:
+        raise InvalidValueError("classic has one level", fix="Leave num_levels out")
+    if name != "classic" and visual_seed != DEFAULT_LOOK:
+        told = f"{name} decides visual_seed itself"
+        raise InvalidValueError(told, fix="Only classic takes one look")
     levels = num_levels if split == "train" else None
     chosen: dict[str, Any] = {"visual_seed": visual_seed}
     if name in _LOOKS_VARY:
@@ -316,21 +307,3 @@ def _ends(seeds: range, levels: int | None, levels_seed: int, name: str) -> tupl
     draw = generator(seed=check_seed(levels_seed), name=name)
     start = seeds[int(draw.integers(len(seeds) - levels + 1))]
     return start, start + levels - 1
-
-
-def _check(name: str, split: str, num_levels: int | None, visual_seed: int) -> None:
-    check_name("benchmark", name, get_args(Benchmark))
-    check_name("split", split, LOOKS)
-    whole = isinstance(num_levels, int) and not isinstance(num_levels, bool) and num_levels > 0
-    needed = name.startswith("visual")
-    if not whole and (needed or num_levels is not None):
-        fix = "Say how many looks to train on" if num_levels is None else ""
-        raise InvalidValueError(
-            f"num_levels is {num_levels!r}", allowed="a whole number from 1", fix=fix
-        )
-    if name == "classic" and num_levels is not None:
-        raise InvalidValueError("classic has one level", fix="Leave num_levels out")
-    if name != "classic" and visual_seed != DEFAULT_LOOK:
-        raise InvalidValueError(
-            f"{name} decides visual_seed itself", fix="Only classic takes one look"
-        )

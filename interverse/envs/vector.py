@@ -26,8 +26,8 @@ from interverse.envs.build import (
     build_world,
     check_render_mode,
     check_reset_options,
+    select_worlds,
 )
-from interverse.envs.checks import select_worlds
 from interverse.envs.driver import CopyableEnv, Driver, Transition
 from interverse.envs.single import first
 from interverse.envs.snapshot import Snapshot

@@ -17,18 +17,16 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from interverse.envs.remastered import DEFAULT_LOOK, LOOKS
 from interverse.protocols.protocol import Protocol
 
-DEFAULT_LOOK = 0
-TRAIN_SEEDS = range(1, 1_000_000)
-VALID_SEEDS = range(1_000_000, 2_000_000)
-TEST_SEEDS = range(2_000_000, 100_000_000)
-
+TRAIN_SEEDS, VALID_SEEDS, TEST_SEEDS = (LOOKS[split] for split in ("train", "valid", "test"))
 # 100 looks of each range, evenly spaced. Look and starting state change together from episode to
 # episode: with one start for all looks, fifty episodes of a policy that sees no look are one.
-_TRAIN_LOOKS = range(1, 1_000_000, 10_000)
-_VALID_LOOKS = range(1_000_000, 2_000_000, 10_000)
-_TEST_LOOKS = range(2_000_000, 100_000_000, 980_000)
+_TRAIN_LOOKS, _VALID_LOOKS, _TEST_LOOKS = (
+    seeds[::step]
+    for seeds, step in ((TRAIN_SEEDS, 10_000), (VALID_SEEDS, 10_000), (TEST_SEEDS, 980_000))
+)
 STARTS_PER_LOOK = 3
 
 

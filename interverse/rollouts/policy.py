@@ -97,7 +97,13 @@ class CallablePolicy:
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
         self._reset = getattr(function, "reset", None)
-        self._takes_worlds = _takes_two(self._reset) if callable(self._reset) else True
+        self._takes_worlds = True
+        try:
+            inspect.signature(self._reset).bind(None, None)
+        except TypeError:  # or there is none, and it is never called
+            self._takes_worlds = False
+        except ValueError:  # built in, without a signature: nobody can say
+            pass
 
     def __call__(self, observations: Any) -> Any:
         """Returns what the function returns."""
@@ -117,17 +123,6 @@ class CallablePolicy:
                 f" {len(mask)} worlds start anew",
                 allowed="reset(mask, seeds), which forgets the past of the worlds in the mask",
             )
-
-
-def _takes_two(function: Callable[..., Any]) -> bool:
-    """Returns whether a function can be called with two arguments; so if nobody can say."""
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        return False
-    except ValueError:  # built in, without a signature
-        return True
-    return True
 
 
 def as_policy(given: PolicyLike, world: World) -> Policy:
@@ -154,10 +149,20 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
                     f" {name}={here}; pass {name}={trained[name]} for its own rate",
                     stacklevel=2,
                 )
-    if _wants_goals(given) and not isinstance(world.observation_space, gym.spaces.Dict):
+    # A policy trained on dicts with goals, as hindsight replay needs them: an SB3 model, or a card.
+    space = getattr(given, "observation_space", None)
+    held = getattr(getattr(given, "card", None), "inputs", ())
+    parts = space.spaces if isinstance(space, gym.spaces.Dict) else held
+    if set(_GOALS) <= set(parts) and not isinstance(world.observation_space, gym.spaces.Dict):
         return GoalPolicy(given, world)
     if isinstance(given, str):
-        return _named_policy(given, world)
+        if given == "random":
+            return RandomPolicy(world.action_space)
+        if given == "scripted" and (scripted := world.scripted_policy()) is not None:
+            return CallablePolicy(scripted)
+        fix = "Or pass the folder of a run or of a policy, or a zip of Stable-Baselines"
+        names = (*policy_names(world), *SHIPPED)
+        raise UnknownNameError(unknown("policy", given, names, fix=fix))
     if callable(getattr(given, "predict", None)):
         return CallablePolicy(_predictor(given))
     if callable(getattr(given, "state_dict", None)):
@@ -170,14 +175,6 @@ def as_policy(given: PolicyLike, world: World) -> Policy:
         f"a policy cannot be a {type(given).__name__}",
         allowed='a callable, "random", "scripted", an SB3 model, a Torch module',
     )
-
-
-def _wants_goals(given: PolicyLike) -> bool:
-    """Returns whether a policy was trained on dicts with goals, as hindsight replay needs them."""
-    space = getattr(given, "observation_space", None)  # an SB3 model's
-    if isinstance(space, gym.spaces.Dict):
-        return set(_GOALS) <= set(space.spaces)
-    return set(_GOALS) <= set(getattr(getattr(given, "card", None), "inputs", ()))
 
 
 @final
@@ -211,21 +208,6 @@ def _predictor(model: Any) -> Callable[[Any], Any]:
             return model.predict(observations, deterministic=True)[0]
 
     return act
-
-
-def _named_policy(name: str, world: World) -> Policy:
-    if name == "random":
-        return RandomPolicy(world.action_space)
-    if name == "scripted" and (scripted := world.scripted_policy()) is not None:
-        return CallablePolicy(scripted)
-    raise UnknownNameError(
-        unknown(
-            "policy",
-            name,
-            (*policy_names(world), *SHIPPED),
-            fix="Or pass the folder of a run or of a policy, or a zip of Stable-Baselines",
-        )
-    )
 
 
 def policy_names(world: World) -> tuple[str, ...]:

@@ -49,7 +49,8 @@ INTERFACE = (
     "observation_mode",
     "skip_frame",
 )
-_MOST_PARTS = 100  # of a list in which models are looked for
+_SEVERAL = Mapping | list | tuple
+_MOST_PARTS = 100  # of several in which models are looked for
 _OF_THE_RUN = ("device", "space", "threads")  # how it was trained, not what it knows
 
 
@@ -116,11 +117,10 @@ def policy_world(given: PolicyLike) -> PolicyWorld:
     own = _recorded(given)
     if own is None and callable(given) and not is_model(given):
         inner = [known for part in _held(given) if (known := _recorded(part)) is not None]
-        alike = [known for known in inner if known.options == inner[0].options]
-        if inner and len(alike) == len(inner):
+        if inner and all(known.options == inner[0].options for known in inner):
             task = inner[0].task if len({known.task for known in inner}) == 1 else None
             own = replace(inner[0], policy=given, task=task, space="A", engine={})
-    return PolicyWorld(given) if own is None else own
+    return own or PolicyWorld(given)
 
 
 def _recorded(given: PolicyLike) -> PolicyWorld | None:
@@ -153,10 +153,6 @@ def _is_baseline(given: object) -> bool:
     return any(kind.__name__ == "BaseAlgorithm" for kind in type(given).__mro__)
 
 
-def _is_ours(given: object) -> bool:
-    return type(given).__module__.partition(".")[0] == __name__.partition(".")[0]
-
-
 def models_of(given: PolicyLike) -> list[Any]:
     """Returns the learned models that a policy is or refers to."""
     return [given] if is_model(given) else list(_held(given)) if callable(given) else []
@@ -181,16 +177,12 @@ def _held(given: object, depth: int = 3) -> Iterator[object]:
         call = getattr(type(given), "__call__", None)  # noqa: B004 - what it refers to counts
         parts = [*getattr(given, "__dict__", {}).values(), *([call] if call else [])]
     for part in parts:
+        few = isinstance(part, _SEVERAL) and len(part) <= _MOST_PARTS
+        whole = hasattr(part, "__dict__") and not isinstance(part, _SEVERAL | ModuleType)
         if is_model(part):
             yield part
-        elif depth and (callable(part) or _holds_more(part)):
+        elif depth and (callable(part) or few or whole):
             yield from _held(part, depth - 1)
-
-
-def _holds_more(part: object) -> bool:
-    if isinstance(part, Mapping | list | tuple):
-        return len(part) <= _MOST_PARTS
-    return hasattr(part, "__dict__") and not isinstance(part, ModuleType)
 
 
 def training_notes(
@@ -203,20 +195,16 @@ def training_notes(
     """Yields a line for each way in which a test is not what a policy was trained for."""
     own = policy_world(given)
     if (trained := _another_task(given, task)) is not None:
-        yield (
-            f"Trained for {trained}, plays {task}: scores are those of a task it was not trained"
-            " for."
-        )
+        told = "scores are those of a task it was not trained for."
+        yield f"Trained for {trained}, plays {task}: {told}"
     if place := {name: v for name, v in own.place.items() if name not in options}:
         told = ", ".join(f"{name}={value!r}" for name, value in sorted(place.items()))
-        note = (
-            f"Trained with {told}, which no test takes over: tests say themselves what they vary."
-        )
-        if "visual_seed" in place:
-            look = place["visual_seed"]
+        note = f"Trained with {told}, which no test takes over:"
+        note += " tests say themselves what they vary."
+        if (look := place.get("visual_seed")) is not None:
+            drawn = isinstance(look, Sequence)
             note += " `train` and the one-factor tests are about look 0"
-            drawn = "; few_shot_train is about drawn looks."
-            note += drawn if isinstance(look, Sequence) else f", not look {look}."
+            note += "; few_shot_train is about drawn looks." if drawn else f", not look {look}."
         yield note
     if (defaults := own.options.get("defaults")) and "defaults" not in options:
         yield f"Its world has {defaults=!r}, and so have the tests: scores are of that world."
@@ -242,9 +230,8 @@ def training_notes(
 
 def space_note(space: str) -> str:
     """Returns the line that says that a policy has seen what protocols test; empty for A."""
-    if space == "A":
-        return ""
-    return f"Trained in space {space}: scores in space B are not those of an unseen space."
+    told = f"Trained in space {space}: scores in space B are not those of an unseen space."
+    return "" if space == "A" else told
 
 
 def engine_note(trained: Mapping[str, str], here: Mapping[str, str]) -> str:
@@ -313,8 +300,7 @@ def check_task(policy: PolicyLike, task: str, world: World) -> None:
                 " with another action_mode or normalize_actions",
                 fix="Give the options of its training, or a function that turns its actions",
             )
-    trained = _another_task(policy, task)
-    if trained is None:
+    if (trained := _another_task(policy, task)) is None:
         return
     wanted = (world.num_worlds, *(world.action_space.shape or ()))
     try:
@@ -377,9 +363,9 @@ def _turning(env: gym.Env[Any, Any]) -> list[str]:
         return []
     names = []
     while isinstance(env, gym.Wrapper):
-        names.append(type(env).__name__)
+        names += [type(env).__name__] if type(env).__name__ != "Monitor" else []
         env = env.env
-    return [name for name in names if name != "Monitor"]
+    return names
 
 
 def _close(one: Any, other: Any) -> bool:
@@ -393,8 +379,9 @@ def _bounds(policy: PolicyLike) -> tuple[NDArray[Any], NDArray[Any]] | None:
     if (path := policy_path(policy)) is not None:
         policy = load_policy(path)
     space = policy.action_space if _is_baseline(policy) else None
+    ours = type(policy).__module__.startswith("interverse.")
     told: Any
-    for told in (space, getattr(policy, "card", None), policy if _is_ours(policy) else None):
+    for told in (space, getattr(policy, "card", None), policy if ours else None):
         if hasattr(told, "low") and hasattr(told, "high"):
             return np.asarray(told.low), np.asarray(told.high)
     return None
@@ -410,9 +397,8 @@ def unrecorded_note(policy: PolicyLike, world: World) -> str:
     """Returns the line that says how a model is played that records no world; else empty."""
     known = policy_world(policy)
     learned = is_model(policy) or policy_path(policy) is not None
-    if known.task is not None or known.options:
-        return ""
-    if not learned and next(_held(policy), None) is None:
+    learned = learned or next(_held(policy), None) is not None
+    if known.task is not None or known.options or not learned:
         return ""
     told = []
     for name in (*RATES, "frame_stack", "action_mode", "observation_mode", "observation"):
@@ -426,9 +412,8 @@ def unrecorded_note(policy: PolicyLike, world: World) -> str:
 
 def _another_task(policy: PolicyLike, task: str) -> str | None:
     """Returns the task that a policy was trained for; None if it is this one, or unknown."""
-    own = policy_world(policy).task
-    same = own is None or own.rpartition(":")[2] == task.rpartition(":")[2]
-    return None if same else own
+    own = policy_world(policy).task or task
+    return None if own.rpartition(":")[2] == task.rpartition(":")[2] else own
 
 
 def _family(task: str) -> str:
@@ -440,8 +425,7 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
     """Returns a policy with the world that its card tells of."""
     if not isinstance(trained, Mapping):
         return PolicyWorld(policy)
-    config = trained.get("config")
-    config = config if isinstance(config, Mapping) else {}
+    config = trained.get("config") if isinstance(trained.get("config"), Mapping) else {}
     options = trained.get("options") or config.get("options") or {}
     if "skip_frame" in config:  # cards of the first policies trained on a GPU
         options = {"skip_frame": config["skip_frame"], **options}
@@ -458,15 +442,8 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
     engine = config.get("engine")
     if engine is None and trained.get("engine") == "WarpEngine":  # cards of the first GPU runs
         engine = {"device": "cuda", "contact": "convex"}
-    return PolicyWorld(
-        policy,
-        task,
-        known,
-        defaults,
-        place,
-        space=str(config.get("space", "A")),
-        engine=engine if isinstance(engine, Mapping) else {},
-    )
+    engine, space = engine if isinstance(engine, Mapping) else {}, str(config.get("space", "A"))
+    return PolicyWorld(policy, task, known, defaults, place, space, engine)
 
 
 def _places(task: str | None) -> tuple[str, ...]:

@@ -67,15 +67,11 @@ def rollout(
     owned = isinstance(env, str)
     if isinstance(env, str):
         env = make(env, **policy_world(policy).in_task(env).with_options({}))
-    playing = env
-    inner = world_env(playing)
+    inner = world_env(env)
     driver = inner.driver
-    if driver.running[0] and not driver.steps[0]:  # intervened on since the reset?
-        made = [entry for entry in driver.log(0) if not entry.at_reset and 0 not in entry.reasons]
-        lost = ", ".join(dict.fromkeys(name for entry in made for name in entry.values))
-    else:
-        lost = ""
-    if lost:
+    started = driver.running[0] and not driver.steps[0]  # intervened on since the reset?
+    made = [e for e in driver.log(0) if started and not e.at_reset and 0 not in e.reasons]
+    if lost := ", ".join(dict.fromkeys(name for entry in made for name in entry.values)):
         warnings.warn(
             f"rollout resets the environment, and the intervention on {lost} is undone:"
             " pass do={...} to start under it",
@@ -88,18 +84,18 @@ def rollout(
         actor.reset(np.ones(1, dtype=bool), np.array([seed]) + (episode << 32))
         options: dict[str, Any] = {} if do is None else {"do": do}
         options |= {"episode": episode} if episode else {}
-        observation, _ = playing.reset(seed=seed, options=options or None)
+        observation, _ = env.reset(seed=seed, options=options or None)
         with one_thread(), Recorder(inner, inner.observe()) as recorder:
             ended = False
             while not ended and recorder.steps != max_steps:
                 actions = to_numpy(actor(mapped(lambda part: to_numpy(part)[None], observation)))
                 check_rows(actions, 1)
-                observation, _, terminated, truncated, _ = playing.step(actions[0])
+                observation, _, terminated, truncated, _ = env.step(actions[0])
                 ended = terminated or truncated
             return recorder.episode()
     finally:
         if owned:
-            playing.close()
+            env.close()
 
 
 _LAST: list[Any] = []  # what the last rollout was of that named no seed

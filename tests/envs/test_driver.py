@@ -313,14 +313,15 @@ def test_worlds_on_another_device_keep_their_tensors():
 
 def test_tensors_of_actions_are_checked_where_they_are():
     torch = pytest.importorskip("torch")
-    from interverse.envs.checks import check_actions
+    from interverse.envs.build import ActionChecker
 
     box = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
+    checked = ActionChecker(box, 1, clip=False)
     inside = torch.tensor([[0.5, -0.5]])
-    assert check_actions(inside, box, 1, clip=False) is inside
-    clipped = check_actions(torch.tensor([[3.0, 0.0]]), box, 1, clip=True)
+    assert checked(inside) is inside
+    clipped = ActionChecker(box, 1, clip=True)(torch.tensor([[3.0, 0.0]]))
     assert clipped.tolist() == [[1.0, 0.0]]
-    assert check_actions(torch.tensor([[1, 0]]), box, 1, clip=False).tolist() == [[1.0, 0.0]]
+    assert checked(torch.tensor([[1, 0]])).tolist() == [[1.0, 0.0]]
     bad = [
         torch.tensor([[float("nan"), 0.0]]),
         torch.tensor([[3.0, 0.0]]),
@@ -330,7 +331,7 @@ def test_tensors_of_actions_are_checked_where_they_are():
     ]
     for actions in bad:
         with pytest.raises(ActionError):
-            check_actions(actions, box, 1, clip=False)
+            checked(actions)
     assert issubclass(ActionError, InterverseError)
 
 

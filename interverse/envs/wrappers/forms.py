@@ -12,7 +12,7 @@ from gymnasium.vector import VectorWrapper
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from interverse.envs.checks import select_worlds
+from interverse.envs.build import select_worlds
 
 Options = dict[str, Any] | None
 
