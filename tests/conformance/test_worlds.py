@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import gymnasium as gym
@@ -13,7 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import interverse as iv
+from interverse.core.errors import InvalidValueError
+from interverse.core.rng import Noise
 from interverse.envs.snapshot import Snapshot
+from interverse.envs.values import to_numpy
 from tests.conformance.cases import (
     CASES,
     Case,
@@ -36,6 +40,7 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+HEAVY = ("control/", "rooms/", "trifinger/stacked_", "trifinger/creative", "trifinger/general")
 every_world = pytest.mark.parametrize("case", CASES, ids=str)
 
 
@@ -77,7 +82,8 @@ def test_same_seed_and_actions_give_the_same_bits(worlds, case, seed):
 
 @every_world
 def test_a_batch_equals_its_single_worlds(worlds, case):
-    seed, n = 11, 3
+    """Of so many worlds that a processor takes some of their numbers at a time, some apart."""
+    seed, n = 11, 3 if case.id.startswith(HEAVY) else 17
     env = worlds(case)
     venv = case.make_vec(n, threads=2)
     name = writable(env)[-1]
@@ -335,6 +341,44 @@ def test_every_variable_is_a_node_and_every_node_a_variable(worlds, case):
         variable = variables[name]
         assert value.shape == variable.shape
         assert value.dtype == variable.dtype
+
+
+ON_TENSORS = [
+    case
+    for case in CASES
+    if not case.id.startswith(("control/", "rooms/")) and "device" not in case.options
+]
+
+
+def told(case, device):
+    """Returns all that two worlds give, with a `do` on each variable in one world."""
+    venv = case.make_vec(2, device=device, threads=1)
+    seen, _ = venv.reset(seed=3)
+    first = next(iter(seen.values())) if isinstance(seen, dict) else seen
+    assert type(first).__name__ == ("Tensor" if device == "torch" else "ndarray")
+    out, rng, env = [seen], np.random.default_rng(4), venv.unwrapped
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of values that the world refuses
+        for name in chosen(writable(venv)):
+            value = some_value(env.variables[name], to_numpy(env.values[name])[1], rng)
+            out.append(env.do({name: value}, worlds=[1]).applied)
+    for t in range(2):
+        out += venv.step(np.stack([some_action(venv, i, t) for i in range(2)]))[:2]
+    saved = env.snapshot()
+    out += [array for _, array in sorted(saved.arrays.items())] + [env.restore(saved)]
+    with contextlib.suppress(InvalidValueError):  # of worlds without goals
+        everyone = np.arange(2)
+        goal = env.world.sample_goal(everyone, Noise(everyone, everyone, everyone), "A")
+        out += [rows for _, rows in sorted(goal.items())]
+    venv.close()
+    return [leaf for part in out for leaf in leaves(part)]
+
+
+@pytest.mark.parametrize("case", ON_TENSORS, ids=str)
+def test_worlds_of_tensors_are_those_of_arrays(case):
+    pytest.importorskip("torch")
+    for ours, theirs in zip(told(case, "cpu"), told(case, "torch"), strict=True):
+        np.testing.assert_allclose(theirs, ours, rtol=1e-12, atol=1e-12)
 
 
 @every_world

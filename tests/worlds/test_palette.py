@@ -33,13 +33,6 @@ def test_swatches_are_matplotlibs(name):
     np.testing.assert_array_equal(palette.SWATCHES[name], matplotlib.colormaps[name].colors)
 
 
-def test_shade_on_torch_is_shade_on_numpy():
-    torch = pytest.importorskip("torch")
-    intensities = np.linspace(0.0, 1.0, 300)
-    shaded = palette.shade(torch.as_tensor(intensities), "Reds")
-    np.testing.assert_array_equal(shaded.numpy(), palette.shade(intensities, "Reds"))
-
-
 @pytest.mark.parametrize(
     ("count", "entries"),
     [

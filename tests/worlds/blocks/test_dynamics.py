@@ -73,30 +73,6 @@ def test_push_leaves_its_input_alone():
     np.testing.assert_array_equal(positions, before)
 
 
-def test_a_batch_equals_its_worlds_one_by_one():
-    scene = scenes(64, 5, seed=1)
-    together, flags = dynamics.push(*scene)
-    for i in range(64):
-        alone, flag = dynamics.push(*(part[i : i + 1] for part in scene))
-        np.testing.assert_array_equal(alone[0], together[i])
-        assert flag[0] == flags[i]
-
-
-def test_torch_pushes_alike():
-    torch = pytest.importorskip("torch")
-    positions, weights, blocks, directions = scenes(300, 5, seed=2)
-    tensors = [torch.as_tensor(part) for part in (positions, weights, blocks, directions)]
-    ours, theirs = dynamics.push(positions, weights, blocks, directions), dynamics.push(*tensors)
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(a, b.numpy())
-    uniforms = np.random.default_rng(0).random((50, 25))
-    placed = place(torch.as_tensor(uniforms)).numpy()
-    np.testing.assert_array_equal(place(uniforms), placed)
-    targets = np.flip(positions, axis=0).copy()
-    ahead = dynamics.look_ahead(tensors[0], tensors[1], torch.as_tensor(targets)).numpy()
-    np.testing.assert_array_equal(dynamics.look_ahead(positions, weights, targets), ahead)
-
-
 def test_ordered_pairs_of_cells_are_equally_likely():
     positions = place(np.random.default_rng(3).random((120_000, 2)))
     cells = positions[..., 0] * 5 + positions[..., 1]

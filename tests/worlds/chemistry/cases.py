@@ -1,7 +1,6 @@
 """Mechanisms to test with."""
 
 import numpy as np
-import pytest
 
 from interverse.worlds.chemistry import cpt, graphs
 
@@ -21,17 +20,3 @@ def mechanisms(count, graph="full", weights=None, **changes):
         "bias": np.full(count, 2.1),
     }
     return cpt.Mechanisms(**(given | changes))
-
-
-def as_torch(given):
-    """Returns the mechanisms as Torch tensors."""
-    torch = pytest.importorskip("torch")
-    weights = cpt.CptWeights(
-        **{
-            part: torch.as_tensor(getattr(given.weights, part))
-            for part in ("first", "first_bias", "second", "second_bias")
-        }
-    )
-    rows = None if given.rows is None else torch.as_tensor(given.rows)
-    parts = {part: torch.as_tensor(getattr(given, part)) for part in ("adjacency", "gain", "bias")}
-    return cpt.Mechanisms(weights=weights, rows=rows, **parts)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from interverse.worlds.chemistry import cpt
-from tests.worlds.chemistry.cases import SIZES, as_torch, mechanisms
+from tests.worlds.chemistry.cases import SIZES, mechanisms
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(20, 25), (20, 15), (5, 20), (4, 4)])
@@ -58,25 +58,6 @@ def test_dense_features_of_one_hot_colours_give_the_same_sums():
     for v in range(5):
         dense = cpt.first_layer_dense(given, v, np.eye(5)[colors])
         np.testing.assert_allclose(dense, cpt.first_layer(given, v, colors), atol=1e-13)
-
-
-def test_a_batch_has_the_bits_of_its_rows():
-    rng = np.random.default_rng(0)
-    weights = cpt.draw_weights([np.random.default_rng(i) for i in range(40)], SIZES, "orthogonal")
-    colors, gain = rng.integers(0, 5, (40, 5)), rng.uniform(0.5, 4.0, 40)
-    batch = mechanisms(40, weights=weights, rows=np.arange(40), gain=gain)
-    for v in range(5):
-        together = cpt.cumulative(batch, v, cpt.first_layer(batch, v, colors))
-        for i in range(40):
-            one = cpt.CptWeights(
-                **{
-                    part: getattr(weights, part)[i : i + 1]
-                    for part in ("first", "first_bias", "second", "second_bias")
-                }
-            )
-            alone = mechanisms(1, weights=one, gain=gain[i : i + 1])
-            own = cpt.cumulative(alone, v, cpt.first_layer(alone, v, colors[i : i + 1]))
-            assert own[0].tobytes() == together[i].tobytes()
 
 
 @pytest.mark.parametrize("graph", ["chain", "full", "collider", "0->4"])
@@ -148,20 +129,3 @@ def test_pick_inverts_cumulative_chances_at_their_ends():
     ends = np.array([[0.25, 0.5, 1.0]] * 5)
     uniforms = np.array([0.0, np.nextafter(0.25, 0), 0.25, 0.5, np.nextafter(1.0, 0)])
     assert cpt.pick(ends, uniforms).tolist() == [0, 0, 1, 2, 2]
-
-
-@pytest.mark.parametrize("own", [False, True])
-def test_torch_agrees_with_numpy(own):
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(0)
-    seeds = range(64) if own else range(1)
-    weights = cpt.draw_weights([np.random.default_rng(i) for i in seeds], SIZES, "orthogonal")
-    given = mechanisms(64, weights=weights, rows=np.arange(64) if own else None)
-    colors, uniforms = rng.integers(0, 5, (64, 5)), rng.random(64)
-    tensors = as_torch(given)
-    for v in range(5):
-        ours = cpt.probabilities(given, v, colors)
-        theirs = cpt.probabilities(tensors, v, torch.as_tensor(colors))
-        np.testing.assert_allclose(theirs.numpy(), ours, atol=1e-12)
-        drawn = cpt.sample(tensors, v, torch.as_tensor(colors), torch.as_tensor(uniforms))
-        np.testing.assert_array_equal(drawn.numpy(), cpt.sample(given, v, colors, uniforms))

@@ -6,7 +6,7 @@ from scipy import stats
 
 import interverse as iv
 from interverse.worlds.chemistry import cpt, delayed
-from tests.worlds.chemistry.cases import as_torch, mechanisms
+from tests.worlds.chemistry.cases import mechanisms
 
 SIZES = cpt.CptSizes(objects=3, features=3, hidden=12, colors=5)
 PALETTE = np.array(
@@ -115,27 +115,6 @@ def test_random_delays_are_one_more_than_poisson():
     observed = np.array([*counts[1:9], counts[9:].sum()])
     assert counts[0] == 0
     assert stats.chisquare(observed, expected).pvalue > 1e-4
-
-
-def test_torch_agrees_with_numpy():
-    torch = pytest.importorskip("torch")
-    given = rules(50, "full", 3)
-    tensors = delayed.FadeRules(
-        mechanisms=as_torch(given.mechanisms),
-        palette=torch.as_tensor(given.palette),
-        delay=torch.as_tensor(given.delay),
-        legacy=False,
-    )
-    rng = np.random.default_rng(0)
-    uniforms, actions = rng.random((50, 3, 6)), rng.integers(0, 15, (50, 6))
-    t = torch.as_tensor
-    ours = delayed.start(given.mechanisms, given.palette, uniforms[:, :, 0])
-    theirs = delayed.start(tensors.mechanisms, tensors.palette, t(uniforms[:, :, 0]))
-    ours = delayed.play(ours, actions, given, uniforms)
-    theirs = delayed.play(theirs, t(actions), tensors, t(uniforms))
-    shown = delayed.shown(theirs, tensors.palette)
-    np.testing.assert_array_equal(shown.numpy(), delayed.shown(ours, given.palette))
-    np.testing.assert_array_equal(theirs.color.numpy(), ours.color)
 
 
 # ---------------------------------------------------------------------------- as a world

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from interverse.core.rng import Noise
 from interverse.scm import Do
 from interverse.sim.raster import GRID
-from interverse.worlds.chemistry import cpt, dynamics, graphs
+from interverse.worlds.chemistry import dynamics, graphs
 from interverse.worlds.chemistry.reference import causes, start_model, step_model
-from tests.worlds.chemistry.cases import as_torch, mechanisms
+from tests.worlds.chemistry.cases import mechanisms
 
 GRAPHS = ["chain", "full", "collider", "jungle", "bidiag", "0->1,0->2,0->3,1->3,2->4"]
 NAMES = [f"object_{i}/color" for i in range(5)]
@@ -162,26 +162,3 @@ def test_rewards_are_fractions_of_matches():
     colors = np.array([[0, 1, 2], [0, 0, 0]])
     targets = np.array([[0, 1, 2], [1, 1, 0]])
     np.testing.assert_array_equal(dynamics.matches(colors, targets), [1.0, 1 / 3])
-
-
-def test_torch_agrees_with_numpy():
-    torch = pytest.importorskip("torch")
-    given, rng = mechanisms(64, "jungle"), np.random.default_rng(3)
-    tables = cpt.tabulate(given.weights, given.adjacency[0], 3.5, 2.1)
-    fast = mechanisms(64, "jungle", tables=tables, standard=np.ones(64, dtype=bool))
-    uniforms, actions = rng.random((64, 5)), rng.integers(0, 25, 64)
-    tensors, t = as_torch(given), torch.as_tensor
-    start = dynamics.start(tensors, t(uniforms))
-    np.testing.assert_array_equal(start.numpy(), dynamics.start(fast, uniforms))
-    after = dynamics.propagate(start, t(actions // 5), t(actions % 5), tensors, t(uniforms))
-    ours = dynamics.propagate(start.numpy(), actions // 5, actions % 5, fast, uniforms)
-    np.testing.assert_array_equal(after.numpy(), ours)
-    cells = np.stack([rng.permutation(25)[:5] for _ in range(64)])
-    positions = np.stack([cells // GRID, cells % GRID], axis=-1)
-    np.testing.assert_array_equal(
-        dynamics.move(t(positions), start, after).numpy(),
-        dynamics.move(positions, start.numpy(), ours),
-    )
-    np.testing.assert_array_equal(
-        dynamics.matches(start, after).numpy(), dynamics.matches(start.numpy(), ours)
-    )

@@ -14,18 +14,6 @@ from interverse.worlds.chemistry.reference import causes
 CHAIN = "chemistry/chain-v1"
 CUSTOM = "chemistry/custom-v1"
 COLORS = [f"object_{i}/color" for i in range(5)]
-MODES = [
-    {"mode": "rl"},
-    {"mode": "rl", "movement": "dynamic"},
-    {"mode": "plain"},
-    {"mode": "moving"},
-    {"mode": "delayed"},
-    {"mode": "delayed", "legacy": True},
-    {"meta": True},
-    {"observed": [0, 3]},
-    {"objects": 12, "colors": 8, "graph": "jungle", "cmap": "Set3"},
-    {"objects": 1, "colors": 2, "graph": None},
-]
 
 
 def colors_of(env):
@@ -73,27 +61,6 @@ def test_random_graphs_come_from_their_seed():
     one, same, other = (iv.make("chemistry/random-v1", graph_seed=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(color_graph(one), color_graph(same))
     assert not np.array_equal(color_graph(one), color_graph(other))
-
-
-def test_intervening_on_each_node_changes_its_descendants_only():
-    """In the environment, with addressed noise: the same episode with another first action."""
-    env = iv.make(CUSTOM, graph="0->1,0->2,0->3,1->3,2->4", gain=3.0, bias=0.4)
-    for node in range(5):
-        reach = {node} | {
-            int(name[7]) for name in env.unwrapped.graph.descendants(f"object_{node}/color'")
-        }
-        differing = set()
-        for seed in range(25):
-            outcomes = []
-            for paint in (1, 3):
-                env.reset(seed=seed)
-                before = colors_of(env)
-                env.step(5 * node + paint)
-                outcomes.append(colors_of(env))
-            one, two = outcomes
-            assert all(one[i] == two[i] == before[i] for i in set(range(5)) - reach)
-            differing |= {i for i in range(5) if one[i] != two[i]}
-        assert differing == reach
 
 
 def test_an_edge_is_a_variable_and_acts_from_the_next_step_on():
@@ -397,16 +364,6 @@ def test_the_scripted_policy_is_done_after_one_action_per_object():
     assert iv.make(CUSTOM, mode="plain").unwrapped.world.scripted_policy() is None
 
 
-def test_sampled_goals_can_be_set():
-    env = iv.make(CHAIN)
-    env.reset(seed=0)
-    world = env.unwrapped.world
-    goal = world.sample_goal(np.arange(1), Noise.single(seed=9), "A_B")
-    assert set(goal) == {f"goal_{i}/color" for i in range(5)}
-    env.unwrapped.do({name: value[0] for name, value in goal.items()})
-    assert all(env.values[name] == value[0] for name, value in goal.items())
-
-
 def test_palette_and_shape_change_pixels_only():
     env = iv.make(CHAIN)
     before, _ = env.reset(seed=0)
@@ -466,33 +423,6 @@ def test_episodes_end_by_truncation():
 
 
 # ------------------------------------------------------------------------------ every mode
-
-
-@pytest.mark.parametrize("options", MODES, ids=str)
-def test_every_mode_is_the_same_in_batches_alone_and_on_torch(options):
-    pytest.importorskip("torch")
-    count, name = 5, CHAIN if "graph" not in options else CUSTOM
-    venv = iv.make_vec(name, num_envs=count, **options)
-    tensors = iv.make_vec(name, num_envs=count, device="torch", **options)
-    size = int(venv.single_action_space.n)
-    actions = np.random.default_rng(0).integers(0, size, (12, count))
-    seen = [venv.reset(seed=4)[0], *(venv.step(row) for row in actions)]
-    theirs = [tensors.reset(seed=4)[0], *(tensors.step(row) for row in actions)]
-    observations = [seen[0], *(moment[0] for moment in seen[1:])]
-    for t, moment in enumerate([theirs[0], *(moment[0] for moment in theirs[1:])]):
-        for key, value in moment.items():
-            np.testing.assert_array_equal(value.numpy(), observations[t][key])
-    for t in range(12):
-        np.testing.assert_allclose(theirs[t + 1][1], seen[t + 1][1], atol=1e-12)
-    for i in range(count):
-        env = iv.make(name, **options)
-        observation, _ = env.reset(seed=4 + i)
-        for t in range(13):
-            for key, value in observation.items():
-                assert np.asarray(value).tobytes() == observations[t][key][i].tobytes(), (t, key)
-            if t < 12:
-                observation, reward, *_ = env.step(int(actions[t, i]))
-                assert reward == seen[t + 1][1][i]
 
 
 # ------------------------------------------------------------------------------- bad input

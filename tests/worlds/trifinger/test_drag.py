@@ -74,26 +74,6 @@ def _push(model, data, body, total):
     mujoco.mj_applyFT(model, data, force, torque, data.xipos[body], body, total)
 
 
-@pytest.mark.parametrize("few", [1, 2, 3, 5])
-def test_a_batch_equals_single_worlds_bit_for_bit(motion, few):
-    whole = drag(law_of(SCENE, WORLDS), *motion)
-    law = law_of(SCENE, few)
-    for start in range(0, WORLDS - few, few):
-        part = slice(start, start + few)
-        assert np.array_equal(drag(law, motion[0][part], motion[1][part]), whole[part])
-
-
-def test_torch_agrees_with_numpy(motion):
-    torch = pytest.importorskip("torch")
-    mass = np.tile([block.mass for block in SCENE.blocks], (WORLDS, 1))
-    size = np.tile([block.size for block in SCENE.blocks], (WORLDS, 1, 1))
-    links = np.tile(np.array(SCENE.link_masses), (WORLDS, 1, 1))
-    law = drag_law(*(torch.as_tensor(a) for a in (links, mass, box_inertia(mass, size))))
-    out = torch.zeros((WORLDS, 21), dtype=torch.float64)
-    add_drag(law, *(torch.as_tensor(a) for a in motion), out)
-    assert out.numpy() == pytest.approx(drag(law_of(SCENE, WORLDS), *motion), abs=1e-15)
-
-
 def test_masses_that_change_are_followed_in_the_arrays_that_a_recording_reads(motion):
     arrays = pytest.importorskip("torch").as_tensor
     mass, size = np.tile([b.mass for b in SCENE.blocks], (WORLDS, 1)), np.full((WORLDS, 2, 3), 0.06)

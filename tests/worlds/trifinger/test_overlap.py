@@ -109,16 +109,6 @@ def test_oriented_score_is_capped_where_bounding_boxes_exceed_one():
     assert oriented_score((place, turn, size), goal)[0] == 1
 
 
-def test_a_batch_equals_single_worlds_bit_for_bit():
-    rng = np.random.default_rng(4)
-    blocks, goals = draw_boxes(rng, 40, 3), draw_boxes(rng, 40, 2)
-    for score in (oriented_score, lambda b, g: aabb_score(bounds(*b), bounds(*g))):
-        batch = score(blocks, goals)
-        for i in range(40):
-            one = score(*(tuple(part[i : i + 1] for part in boxes) for boxes in (blocks, goals)))
-            assert np.array_equal(one, batch[i : i + 1])
-
-
 def test_padding_with_empty_boxes_changes_nothing():
     rng = np.random.default_rng(5)
     blocks, goals = draw_boxes(rng, 6, 2), draw_boxes(rng, 6, 2)
@@ -153,18 +143,6 @@ def test_a_block_in_its_place_scores_one_also_where_poses_are_rounded(kind):
         score = oriented_score((there, turned, size), (place, straight, size))
         assert score.dtype == kind
         assert score == pytest.approx(1.0, abs=1e-4)
-
-
-def test_torch_agrees_with_numpy():
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(7)
-    blocks, goals = draw_boxes(rng, 12, 3), draw_boxes(rng, 12, 2)
-    tensors = [tuple(torch.as_tensor(part) for part in boxes) for boxes in (blocks, goals)]
-    assert oriented_score(*tensors).numpy() == pytest.approx(
-        oriented_score(blocks, goals), abs=1e-12
-    )
-    found = aabb_score(*(bounds(*boxes) for boxes in tensors)).numpy()
-    assert found == pytest.approx(aabb_score(bounds(*blocks), bounds(*goals)), abs=1e-12)
 
 
 @pytest.mark.parametrize(("gap", "score"), [(0.005, 1.0), (0.02, 0.5), (0.04, 0.0)])

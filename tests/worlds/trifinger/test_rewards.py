@@ -90,48 +90,6 @@ def test_total_and_sparse():
     assert rewards.sparse(np.array([True, False]), 0.04) == pytest.approx([0.04, 0.0])
 
 
-def test_a_batch_equals_single_worlds_bit_for_bit_and_torch_agrees():
-    rng = np.random.default_rng(0)
-
-    def draw():
-        turn = rng.normal(size=(20, 1, 4))
-        turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
-        tips, rates, place = (
-            rng.normal(size=(20, 9)),
-            rng.normal(size=(20, 9)),
-            rng.normal(size=(20, 1, 3)),
-        )
-        return rewards.Instant(tips, rates, place, turn, goals=goal)
-
-    def cut(m, rows):
-        return rewards.Instant(
-            *(getattr(m, name)[rows] for name in ("tips", "rates", "positions", "orientations")),
-            goals=GOAL,
-        )
-
-    goal = rewards.Targets(
-        positions=np.tile(GOAL.positions, (20, 1, 1)),
-        orientations=np.tile(GOAL.orientations, (20, 1, 1)),
-        sizes=np.tile(GOAL.sizes, (20, 1, 1)),
-    )
-    before, now = draw(), draw()
-    batch = rewards.pushing(before, now)
-    for i in range(20):
-        rows = slice(i, i + 1)
-        part = rewards.pushing(cut(before, rows), cut(now, rows))
-        assert all(np.array_equal(a, b[rows]) for a, b in zip(part, batch, strict=True))
-    torch = pytest.importorskip("torch")
-
-    def to_torch(thing, **more):
-        held = {name: getattr(thing, name) for name in type(thing).__slots__}
-        arrays = {n: v for n, v in held.items() if isinstance(v, np.ndarray)}
-        return type(thing)(**{n: torch.as_tensor(v) for n, v in arrays.items()}, **more)
-
-    tensors = rewards.pushing(*(to_torch(m, goals=to_torch(goal)) for m in (before, now)))
-    for a, b in zip(tensors, batch, strict=True):
-        assert a.numpy() == pytest.approx(b, abs=1e-12)
-
-
 def test_the_rates_that_rewards_start_from_are_those_of_the_start():
     """Set before the first step they are the start's; set later they are not."""
     env = iv.make("trifinger/pick_and_place-v1")

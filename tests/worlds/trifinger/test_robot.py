@@ -70,38 +70,6 @@ def robot_side():
     return robot.tip_positions(np.zeros(9))[0]
 
 
-@pytest.mark.parametrize("function", ["tips", "inverse", "command"])
-def test_a_batch_equals_single_worlds_bit_for_bit(function):
-    joints = draw_joints(3, 37)
-    height = np.random.default_rng(1).uniform(0.3, 0.36, 37)
-
-    def run(q, h):
-        tips = robot.tip_positions(q, h)
-        if function == "tips":
-            return tips
-        if function == "inverse":
-            return robot.inverse_kinematics(tips * 0.9, q, h)
-        return robot.RobotControl(mode="delta_end_effector_positions").command(q * 0.1, q, q, h)
-
-    batch = run(joints, height)
-    single = [run(joints[i : i + 1], height[i : i + 1])[0] for i in range(37)]
-    assert np.array_equal(batch, np.array(single))
-
-
-def test_torch_agrees_with_numpy():
-    torch = pytest.importorskip("torch")
-    joints = draw_joints(5, 16)
-    tensor = torch.as_tensor(joints)
-    tips = robot.tip_positions(joints)
-    assert robot.tip_positions(tensor).numpy() == pytest.approx(tips, abs=1e-12)
-    found = robot.inverse_kinematics(torch.as_tensor(tips), tensor)
-    assert found.numpy() == pytest.approx(robot.inverse_kinematics(tips, joints), abs=1e-12)
-    command = robot.RobotControl().command(tensor * 0.2, tensor, tensor)
-    assert command.numpy() == pytest.approx(
-        robot.RobotControl().command(joints * 0.2, joints, joints)
-    )
-
-
 @given(seed=SEEDS)
 def test_denormalise_undoes_normalise(seed):
     value = draw_joints(seed, 4)

@@ -45,17 +45,3 @@ def test_no_intervention_drives_the_box_out_of_its_domain(device):
             assert domain.inside(values).all(), (name, values)
             edges |= {name} if (np.abs(values) == domain.high).any() else set()
     assert edges == {"box/position", "box/velocity"}  # they do try to leave
-
-
-def test_worlds_at_the_edge_are_a_batch_of_singles():
-    extreme = {"push": 20.0, "box/mass": 0.01, "box/friction": 0.0}
-    venv = iv.make_vec("tutorial/slider-v1", 2)
-    env = iv.make("tutorial/slider-v1")
-    seen, _ = venv.reset(seed=[3, 4])
-    one, _ = env.reset(seed=4)
-    venv.do(extreme, worlds=[1], check=False)
-    env.unwrapped.do(extreme, check=False)
-    for _ in range(20):
-        seen = venv.step(np.ones((2, 2), np.float32))[0]
-        one = env.step(np.ones(2, np.float32))[0]
-        assert np.array_equal(seen[1], one)

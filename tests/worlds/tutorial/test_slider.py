@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import interverse as iv
-from interverse.worlds.tutorial import dynamics
 from interverse.worlds.tutorial.variables import START_SPREAD, TABLE
 
 ID = "tutorial/slider-v1"
@@ -186,38 +183,6 @@ def test_an_infeasible_start_is_refused() -> None:
     np.testing.assert_array_equal(again, fresh.reset(seed=0)[0])
 
 
-OTHER = {
-    "gravity": -5.0,
-    "push": 6.0,
-    "box/mass": 0.8,
-    "box/friction": 0.55,
-    "box/size": [0.15, 0.09, 0.13],
-    "box/color": [0.1, 0.2, 0.3],
-    "goal/position": [-0.3, 0.1],
-}
-
-
-@pytest.mark.parametrize("name", OTHER)
-def test_edited_equals_rebuilt(name: str) -> None:
-    edited = make(**{name: OTHER[name]})
-    rebuilt = iv.make(ID, defaults={name: OTHER[name]})
-    rebuilt.reset(seed=0)
-    for _ in range(40):
-        for mine, theirs in zip(edited.step(EAST), rebuilt.step(EAST), strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-    models = [env.world._engine._batch.get_model(0) for env in (edited, rebuilt)]
-    for field in ("body_mass", "body_inertia", "geom_size", "geom_rgba", "geom_rbound", "site_pos"):
-        np.testing.assert_array_equal(*(getattr(model, field) for model in models))
-
-
-def test_colour_and_goal_do_not_touch_the_motion() -> None:
-    plain, other = make(), make(**{"box/color": [0.1, 0.2, 0.3], "goal/position": [0.0, 0.0]})
-    run(plain, EAST, 30)
-    run(other, EAST, 30)
-    for name in ("box/position", "box/velocity"):
-        np.testing.assert_array_equal(plain.values[name], other.values[name])
-
-
 def test_a_picture_shows_size_and_colour() -> None:
     pytest.importorskip("OpenGL")
     env = iv.make(ID, render_mode="rgb_array")
@@ -232,39 +197,3 @@ def test_a_picture_shows_size_and_colour() -> None:
 
 
 # ------------------------------------------------------------------------ NumPy and Torch
-
-
-@given(seed=st.integers(0, 2**32 - 1))
-def test_dynamics_on_torch_are_numpys(seed: int) -> None:
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(seed)
-    place, size = rng.normal(size=(5, 3)), rng.uniform(0.1, 0.3, (5, 3))
-    uniform, goal, push = rng.random((5, 2)), rng.normal(size=(5, 2)), rng.random(5)
-    calls = [
-        (dynamics.seat, (place, size)),
-        (dynamics.start, (place, size, uniform)),
-        (dynamics.infeasible, (place, size)),
-        (dynamics.force, (uniform.astype(np.float32), push)),
-        (dynamics.observation, (place, size, goal)),
-        (dynamics.distance, (place, goal)),
-        (dynamics.reward, (place, goal)),
-    ]
-    for function, arguments in calls:
-        mine = function(*arguments)
-        theirs = function(*(torch.from_numpy(a) for a in arguments))
-        np.testing.assert_allclose(theirs.numpy(), mine, rtol=0, atol=1e-12)
-
-
-def test_the_whole_world_runs_on_torch() -> None:
-    torch = pytest.importorskip("torch")
-    mine, theirs = (iv.make_vec(ID, num_envs=3, device=d) for d in ("cpu", "torch"))
-    for venv in (mine, theirs):
-        venv.reset(seed=3, options={"do": {"box/mass": np.array([0.3, 0.4, 0.5])}})
-        venv.do({"box/size": [0.12, 0.12, 0.12]}, worlds=[2, 0])
-    for _ in range(10):
-        a, b = mine.step(np.tile(EAST, (3, 1))), theirs.step(np.tile(EAST, (3, 1)))
-        assert isinstance(b[0], torch.Tensor)
-        np.testing.assert_allclose(b[0].numpy(), a[0], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(b[1], a[1], rtol=0, atol=1e-12)
-    for name in mine.values:
-        np.testing.assert_allclose(theirs.values[name], mine.values[name], rtol=0, atol=1e-12)
