@@ -20,22 +20,18 @@ from interverse.fit.settings import Budget
 from interverse.fit.work import Clock
 from interverse.models.counterfactual import (
     CopyTheFact,
-    CounterfactualRespondent,
-    CounterfactualTrials,
     KeepTheScene,
     MoveTheActed,
-    TrueWorld,
     counterfactual_trials,
     score_counterfactuals,
 )
 from interverse.models.datasets import dataset_labels, dataset_rewards, dataset_source
-from interverse.models.effects import Effects, effects
+from interverse.models.effects import Effects, Trials, TrueWorld, effects, grid_trials
 from interverse.models.fit import Fit
 from interverse.models.heads import RewardData
 from interverse.models.ranking import rank_unchanged
 from interverse.models.source import TransitionSource
 from interverse.models.steps import Precision
-from interverse.models.trials import GridTrials, WorldRespondent, grid_trials
 from interverse.models.world_fit import Fitted, fit_world_model
 from interverse.models.world_model import Loss, WorldModelConfig
 
@@ -49,10 +45,9 @@ BLOCKS_MOVES = 5
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GraphTrials:
-    """Interventions, what they do in the world, and the world to ask more of."""
+    """Interventions, and what they do in the world."""
 
-    trials: GridTrials
-    world: WorldRespondent
+    trials: Trials
     truth: Effects
     one_step: bool
     """Effects do not travel within a step (blocks): total effects are the edges."""
@@ -149,13 +144,12 @@ class Materials:
     def graph(self) -> GraphTrials:
         """The trials that judge what was learned of the graph."""
         world = build_world(self.world, self.budget.trials, self.options)
-        in_blocks = self.world.startswith("blocks/")
-        trials, respondent = grid_trials(world, seed=_TRIALS_SEED)
-        truth = effects(respondent, trials.states)
-        return GraphTrials(trials=trials, world=respondent, truth=truth, one_step=in_blocks)
+        trials = grid_trials(world, seed=_TRIALS_SEED)
+        truth = effects(TrueWorld(trials), trials)
+        return GraphTrials(trials=trials, truth=truth, one_step=trials.worlds.in_blocks)
 
     @cached_property
-    def counterfactuals(self) -> CounterfactualTrials:
+    def counterfactuals(self) -> Trials:
         """The trials that ask what would have happened."""
         world = build_world(self.world, self.budget.trials // 3, self.options)
         return counterfactual_trials(world, seed=_TRIALS_SEED)
@@ -164,11 +158,11 @@ class Materials:
     def counterfactual_ceilings(self) -> dict[str, dict[str, Any]]:
         """Scores of the true world with and without the facts' noise, and of copies."""
         trials = self.counterfactuals
-        every: dict[str, CounterfactualRespondent] = {
+        every = {
             "true world": TrueWorld(trials),
             "true world, other noise": TrueWorld(trials, noise=2),
-            "copy of the fact": CopyTheFact(trials.values),
-            "altered scene, nothing done": KeepTheScene(trials.values),
+            "copy of the fact": CopyTheFact(trials),
+            "altered scene, nothing done": KeepTheScene(trials),
             "acted object alone": MoveTheActed(trials),
         }
         return {name: score_counterfactuals(one, trials).record() for name, one in every.items()}

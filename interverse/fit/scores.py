@@ -21,16 +21,12 @@ from interverse.agents.search import (
 )
 from interverse.fit.materials import GraphTrials, Materials
 from interverse.metrics.recovery import RecoveryScores
-from interverse.models.counterfactual import (
-    ModelCounterfactual,
-    ReadTruth,
-    score_counterfactuals,
-)
+from interverse.models.counterfactual import score_counterfactuals
 from interverse.models.effects import (
+    Answers,
     Effects,
     ModelRespondent,
-    Respondent,
-    Trials,
+    ReadTruth,
     effects,
     score_effects,
 )
@@ -38,7 +34,6 @@ from interverse.models.fit import Fit
 from interverse.models.heads import RewardPredictor, fit_probe, fit_reward
 from interverse.models.ranking import HORIZONS, evaluate_ranking
 from interverse.models.source import TransitionSource
-from interverse.models.trials import ReadOutcomes
 from interverse.models.world_model import WorldModel
 
 Score = dict[str, Any]
@@ -106,41 +101,31 @@ def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
         _how(materials, materials.budget.probe_epochs),
         (materials.train, labels[0]),
         (materials.valid, labels[1]),
-        values=materials.graph.trials.values,
+        values=materials.graph.trials.worlds.values,
         seed=seed,
     )
-    graph, respondent = materials.graph, ModelRespondent(model, probe)
-    found = recovered(respondent, graph, graph.trials.images, floor=_FLOOR)
-    trials = materials.counterfactuals
-    would_be = score_counterfactuals(ModelCounterfactual(respondent), trials)
-    read = effects(ReadOutcomes(graph.world.scenes, respondent), graph.trials.states, floor=_FLOOR)
+    graph, trials = materials.graph, materials.counterfactuals
+    asked = ModelRespondent(model, probe, graph.trials.worlds.images)
+    would_be = ModelRespondent(model, probe, trials.worlds.images)
+    read = effects(ReadTruth(asked, graph.trials), graph.trials, floor=_FLOOR)
+    true = score_counterfactuals(ReadTruth(would_be, trials), trials)
     return {
-        **found,
-        "counterfactual": would_be.record(),
-        "read": {
-            **asdict(_against_truth(graph, read)),
-            "counterfactual": score_counterfactuals(ReadTruth(respondent, trials), trials).record(),
-        },
+        **recovered(asked, graph, floor=_FLOOR),
+        "counterfactual": score_counterfactuals(would_be, trials).record(),
+        "read": {**asdict(_against_truth(graph, read)), "counterfactual": true.record()},
         "counterfactual_ceilings": materials.counterfactual_ceilings,
     }
 
 
-def recovered(
-    respondent: Respondent, graph: GraphTrials, shown: Trials, *, floor: float = 0.0
-) -> Score:
-    """Returns graph-recovery scores of whoever answers.
+def recovered(respondent: Answers, graph: GraphTrials, *, floor: float = 0.0) -> Score:
+    """Returns graph-recovery scores of a model or a world.
 
-    Args:
-        respondent: a model or a world.
-        graph: the truth.
-        shown: the trials in the form that the respondent understands.
-        floor: total effects up to this count as none when paths are told apart.
+    Total effects up to `floor` count as none when paths are told apart.
     """
-    found = effects(respondent, shown, floor=floor)
-    scores = _against_truth(graph, found)
+    found = effects(respondent, graph.trials, floor=floor)
     direct, true = (e.total if graph.one_step else e.direct for e in (found, graph.truth))
     return {
-        **asdict(scores),
+        **asdict(_against_truth(graph, found)),
         "ceiling": ceiling(graph),
         "total_effects": _matrix(found.total),
         "direct_effects": _matrix(direct),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -21,27 +21,27 @@ from interverse.envs.build import build_world
 from interverse.metrics.recovery import Floats, edge_scores, total_variation
 from interverse.models.counterfactual import (
     CopyTheFact,
-    CounterfactualScore,
-    CounterfactualTrials,
-    Facts,
     KeepTheScene,
-    ModelCounterfactual,
+    KnownChances,
     MoveTheActed,
-    TrueWorld,
     counterfactual_trials,
+    percent_hit,
     score_counterfactuals,
+    twin_ranks,
 )
-from interverse.models.effects import ProbedModel, effects
-from interverse.models.heads import Probe, Scale, fit_probe_head, fit_reward_head
-from interverse.models.ranking import HORIZONS, numbered
-from interverse.models.trials import (
-    GridTrials,
+from interverse.models.effects import (
+    MOVES,
+    Ints,
+    Respondent,
     Scenes,
-    WorldRespondent,
+    Trials,
+    TrueWorld,
+    effects,
     grid_trials,
     in_contact,
 )
-from interverse.scoring.ceilings import KnownChances, LikelyOutcome
+from interverse.models.heads import Probe, Scale, fit_probe_head, fit_reward_head
+from interverse.models.ranking import HORIZONS, numbered
 from interverse.scoring.outside import Fact, OutsideModel
 from interverse.scoring.planning import Episodes, latent_distance, score_planning
 from interverse.scoring.shares import (
@@ -126,24 +126,46 @@ class _InScene(NamedTuple):
 
 
 @final
-class Reader(ProbedModel):
-    """Anyone's model read through a probe."""
+class Reader(Respondent):
+    """Anyone's model read through a probe, about trials; where it can abduct, it knows the fact."""
 
-    def __init__(self, model: OutsideModel, probe: Probe, scale: Scale) -> None:
+    def __init__(self, model: OutsideModel, probe: Probe, scale: Scale, trials: Trials) -> None:
         self.model, self._probe, self._scale = model, probe, scale
+        self._worlds: Scenes = trials.worlds
+        self.abducts = callable(getattr(model.model, "abduct", None))
 
-    def encodings(self, scenes: NDArray[np.generic]) -> Floats:
-        """Returns (N, width) the latents of images."""
-        return self.model.flat(scenes).numpy()
+    def show(self, states: NDArray[Any]) -> NDArray[np.uint8]:
+        """Returns pictures of states."""
+        return self._worlds.images(states)
 
-    def predictions(self, scenes: NDArray[np.generic], actions: NDArray[np.int64]) -> Floats:
+    def encode(self, states: NDArray[Any]) -> Floats:
+        """Returns (N, width) the latents of pictures."""
+        return self.model.flat(self.show(states)).numpy()
+
+    def predict(self, states: NDArray[Any], actions: Ints) -> Floats:
         """Returns (N, width) the predicted next latents."""
-        return self.model.last(self.model.encode(scenes), actions[:, None]).numpy()
+        return self.model.last(self.model.encode(self.show(states)), actions[:, None]).numpy()
 
     @torch.no_grad()
-    def read(self, states: Floats) -> Floats:
+    def read(self, features: Floats) -> Floats:
         """Returns (N, objects, values): chances that the probe reads in flat latents."""
-        return self._probe(self._scale(torch.as_tensor(states))).double().numpy()
+        return self._probe(self._scale(torch.as_tensor(features))).double().numpy()
+
+    def twin(self, trials: Trials) -> Floats:
+        """Returns predicted latents of the altered scenes."""
+        seen = {"observations": trials.scenes, "outcomes": trials.outcomes}
+        shown = {name: self.show(states) for name, states in seen.items()}
+        knowing = self.model.abducted(Fact(actions=trials.actions, **shown))
+        if knowing is None:
+            return super().twin(trials)
+        latents = self.model.encode(self.show(trials.twins))
+        return knowing.last(latents, trials.twin_actions[:, None], in_order=True).numpy()
+
+    def effects(self, trials: Trials) -> Floats:
+        """Returns how far the reading of the twin's outcome is from that of the fact's."""
+        if not self.abducts:
+            return super().effects(trials)
+        return total_variation(self.now(trials.outcomes), self.read(self.twin(trials)))
 
 
 @final
@@ -164,7 +186,17 @@ class GridBench:
         own = world.options
         self.has_target = "target" in world.observation_space.spaces
         self.objects = len(Scenes(world, seed=0).names)
-        self.no_graph = _without_graph(own, self.objects, in_blocks=self.in_blocks)
+        # Why there is no graph that can be scored, or nothing.
+        self.no_graph = ""
+        if self.objects == 1:
+            self.no_graph = "one object acts on no other"
+        elif not self.in_blocks:
+            if own.mode == "delayed":
+                self.no_graph = "effects fade in, and these scores are of effects after one step"
+            elif len(own.seen) < own.objects:
+                self.no_graph = "some objects are not seen"
+            elif own.meta and own.graph_is_random:
+                self.no_graph = "every episode has another graph"
         self.no_plans = "" if self.has_target else "the world shows no target to plan for"
 
     def _seed(self, part: str) -> int:
@@ -215,9 +247,7 @@ class GridBench:
         rng = generator(seed=seed, name="scoring/scenes")
         n, everyone = len(scenes.names), np.arange(count)
         if self.in_blocks:
-            acted = rng.integers(n, size=count)
-            pushed = (acted + rng.integers(1, max(n, 2), size=count)) % n
-            states = in_contact(rng, n, acted, pushed, rng.integers(1, 5, size=count))
+            states, _ = in_contact(rng, n, rng.integers(n, size=count))
         else:
             states = rng.integers(scenes.values, size=(count, n))
         scenes.show(states)
@@ -228,40 +258,23 @@ class GridBench:
             ends.append(scenes.act(np.full(count, action)).copy())
             pictures.append(np.array(world.observe()["image"]))
         outcomes, after = np.stack(pictures, axis=1), np.stack(ends, axis=1)
-        return _InScene(
-            start,
-            outcomes,
-            same_pictures(outcomes, start),
-            self._strata(outcomes, start, states, after),
-        )
-
-    def _strata(
-        self,
-        outcomes: NDArray[np.uint8],
-        start: NDArray[np.uint8],
-        states: NDArray[np.int64],
-        after: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        """Returns what becomes of each scene by each action: still, move, blocked or push."""
-        count, actions = outcomes.shape[:2]
-        shown = (outcomes != start[:, None]).reshape(count, actions, -1).any(2)
-        changed = after != states[:, None]
-        per_object = actions // states.shape[1]
-        acted = np.arange(actions) // per_object
-        others = changed & (np.arange(states.shape[1]) != acted[:, None])
+        # What becomes of each scene by each action: still, move, blocked or push.
+        shown = (outcomes != start[:, None]).reshape(count, scenes.actions, -1).any(2)
+        acted, number = np.divmod(np.arange(scenes.actions), scenes.actions // n)
+        others = (after != states[:, None]) & (np.arange(n) != acted[:, None])
         # In blocks the first of an object's actions is to stay.
-        tried = (np.arange(actions) % per_object != 0) & self.in_blocks
-        found = np.where(tried[None], _STRATA.index("blocked"), _STRATA.index("still"))
-        found = np.where(shown, _STRATA.index("move"), found)
-        return np.where(shown & others.any(2), _STRATA.index("push"), found)
+        strata = np.where((number != 0) & self.in_blocks, _STRATA.index("blocked"), 0)[None]
+        strata = np.where(shown, _STRATA.index("move"), strata)
+        strata = np.where(shown & others.any(2), _STRATA.index("push"), strata)
+        return _InScene(start, outcomes, same_pictures(outcomes, start), strata)
 
     @cached_property
-    def _trials(self) -> tuple[GridTrials, WorldRespondent]:
+    def _trials(self) -> Trials:
         world = build_world(self.id, self.sizes.trials, self.options)
         return grid_trials(world, seed=self._seed("trials"))
 
     @cached_property
-    def _counterfactuals(self) -> CounterfactualTrials:
+    def _counterfactuals(self) -> Trials:
         world = build_world(self.id, self.sizes.counterfactuals, self.options)
         return counterfactual_trials(world, seed=self._seed("counterfactuals"))
 
@@ -286,19 +299,20 @@ class GridBench:
         for kind in ("effects", "graph", "counterfactual"):
             out[kind] = absent(self.no_graph)
         if not self.no_graph:
-            reader = self._reader(model)
-            unread = None if untrained is None else self._reader(untrained)
-            out["effects"] = self._effects(reader, unread)
-            out["graph"] = self._graph(reader, unread)
-            out["counterfactual"] = self._counterfactual(reader, unread)
+            readers = _each(self._reader, model, untrained)
+            asked = _each(lambda reader: reader(self._trials), *readers)
+            out["effects"] = self._effects(self._trials, *asked)
+            graph = self._pushes if self.in_blocks else self._edges
+            out["graph"] = graph(self._trials, *asked)
+            asked = _each(lambda reader: reader(self._counterfactuals), *readers)
+            out["counterfactual"] = self._counterfactual(self._counterfactuals, *asked)
         return {**out, "planning": self._planning(model, untrained)}
 
-    def _reader(self, model: OutsideModel) -> Reader:
+    def _reader(self, model: OutsideModel) -> Callable[[Trials], Reader]:
         """Returns a model with the probe that reads objects off its latents of true frames."""
-        frames = self._training.images
+        frames, labels = self._training.images, self._training.labels
         states = model.flat(frames.reshape(-1, *frames.shape[2:]))
         scale = Scale(states)
-        labels = self._training.labels
         probe = fit_probe_head(
             scale(states),
             labels.reshape(-1, labels.shape[2]),
@@ -306,7 +320,7 @@ class GridBench:
             epochs=self.sizes.epochs,
             seed=self.seed,
         )
-        return Reader(model, probe, scale)
+        return partial(Reader, model, probe, scale)
 
     def _ranking(self, model: OutsideModel, untrained: OutsideModel | None) -> Score:
         """Returns H@1 and MRR among the ends of other episodes, by horizon."""
@@ -355,62 +369,55 @@ class GridBench:
         }
         return out
 
-    def _effects(self, reader: Reader, untrained: Reader | None) -> Score:
+    def _effects(self, trials: Trials, reader: Reader, untrained: Reader | None) -> Score:
         """Returns how often a model moves the objects that an action on another one moves."""
-        grid, world = self._trials
-        trials, shown = grid.states, grid.images
-        before = trials.scenes
-        after = world.after(before, trials.actions).argmax(2)
+        before, after = trials.scenes, trials.outcomes
         others = np.arange(before.shape[1]) != trials.acted[:, None]
-        moved = (after != before) & others
-        kept = (after == before) & others
+        moved, kept = (after != before) & others, (after == before) & others
 
         def says(one: Reader, chances: Floats) -> NDArray[np.bool_]:
-            return chances.argmax(2) != one.now(shown.scenes).argmax(2)
+            return chances.argmax(2) != one.now(before).argmax(2)
 
         def both(said: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
             return [said[moved], ~said[kept]]
 
-        pictures = world.scenes.images(after)
-        found = says(reader, reader.after(shown.scenes, shown.actions))
-        fresh = None
-        if untrained is not None:
-            fresh = says(untrained, untrained.after(shown.scenes, shown.actions))
-        out = _told_apart(both, found, says(reader, reader.now(pictures)), fresh)
-        missed, spurious = (share(~part) for part in both(found))
+        said, fresh = _each(
+            lambda one: says(one, one.after(before, trials.actions)), reader, untrained
+        )
+        out = _told_apart(both, said, says(reader, reader.now(after)), fresh)
+        missed, spurious = (share(~part) for part in both(said))
         return {**out, "missed": missed, "spurious": spurious}
 
-    def _graph(self, reader: Reader, untrained: Reader | None) -> Score:
-        """Returns how well the model tells pairs that act on each other from those that do not."""
-        if self.in_blocks:
-            return self._pushes(reader.model, None if untrained is None else untrained.model)
-        return self._edges(reader, untrained)
-
-    def _pushes(self, model: OutsideModel, untrained: OutsideModel | None) -> Score:
+    def _pushes(self, trials: Trials, reader: Reader, untrained: Reader | None) -> Score:
         """Returns which pushes a model expects, pair by pair.
 
         Is its prediction nearer to the picture in which both blocks moved than to the one in which
         both stayed?
         """
-        grid, world = self._trials
-        trials, n = grid.states, self.objects
-        pushed, possible = _pushed(trials.scenes, trials.actions, trials.acted)
-        rows = np.flatnonzero(possible)
-        still, ahead = trials.scenes[rows], pushed[rows]
-        ends = world.after(trials.scenes, trials.actions).argmax(2)
-        acts = (ends[rows] == ahead).all(1)
-        pair = (ahead != still) & (np.arange(n) != trials.acted[rows, None])
-        to, by = pair.argmax(1), trials.acted[rows]
-        every = (trials.scenes, pushed, ends)
-        frames = [world.scenes.images(states)[rows] for states in every]
+        every, n = np.arange(len(trials.acted)), self.objects
+        # What scenes of two blocks in contact become if the push works. It can where the cell
+        # beyond is inside and free: only weights decide there.
+        step = MOVES[trials.actions % 5]
+        cells = np.stack([trials.scenes // 5, trials.scenes % 5], axis=-1)
+        front = cells[every, trials.acted] + step
+        beyond = front + step
+        ends = [place[:, 0] * 5 + place[:, 1] for place in (front, beyond)]
+        free = ~(trials.scenes == ends[1][:, None]).any(1)
+        possible = ((beyond >= 0) & (beyond < 5)).all(1) & free
+        pushed, other = trials.scenes.copy(), (trials.scenes == ends[0][:, None]).argmax(1)
+        pushed[every, trials.acted], pushed[every, other] = ends
+        rows, acts = np.flatnonzero(possible), (trials.outcomes == pushed).all(1)[possible]
+        to, by = other[rows], trials.acted[rows]
+        pushed = np.where(possible[:, None], pushed, trials.scenes)
+        frames = [reader.show(s)[rows] for s in (trials.scenes, pushed, trials.outcomes)]
 
-        def nearer(one: OutsideModel, told: Tensor) -> NDArray[np.bool_]:
-            still, ahead = (one.flat(part) for part in frames[:2])
+        def nearer(one: Reader, told: Tensor) -> NDArray[np.bool_]:
+            still, ahead = (one.model.flat(part) for part in frames[:2])
             return (latent_distance(told, ahead) > latent_distance(told, still)).numpy()
 
-        def says(one: OutsideModel) -> NDArray[np.bool_]:
-            latents = one.encode(frames[0])
-            return nearer(one, one.last(latents, trials.actions[rows][:, None]))
+        def says(one: Reader) -> NDArray[np.bool_]:
+            latents = one.model.encode(frames[0])
+            return nearer(one, one.model.last(latents, trials.actions[rows][:, None]))
 
         def both(said: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
             return [said[acts], ~said[~acts]]
@@ -420,11 +427,11 @@ class GridBench:
             pairs = [[said[(to == i) & (by == j)] for j in range(n)] for i in range(n)]
             return [[rounded(float(s.mean())) if s.size else None for s in row] for row in pairs]
 
-        said = says(model)
-        true = nearer(model, model.flat(frames[2]))
+        said = says(reader)
+        true = nearer(reader, reader.model.flat(frames[2]))
         fresh = None if untrained is None else says(untrained)
         known = np.array(rates(said), dtype=float)
-        precision = edge_scores(grid.graph, np.nan_to_num(known)).average_precision
+        precision = edge_scores(trials.graph, np.nan_to_num(known)).average_precision
         return {
             **_told_apart(both, said, true, fresh),
             "push_rate": rates(said),
@@ -432,21 +439,19 @@ class GridBench:
             "average_precision": rounded(precision),
         }
 
-    def _edges(self, reader: Reader, untrained: Reader | None) -> Score:
+    def _edges(self, trials: Trials, reader: Reader, untrained: Reader | None) -> Score:
         """Returns which objects hang on which, by interventions in twin scenes."""
-        grid, world = self._trials
-        graph = grid.graph.astype(bool)
+        graph = trials.graph.astype(bool)
         pairs = ~np.eye(len(graph), dtype=bool)
 
         def both(found: Floats) -> list[NDArray[np.bool_]]:
             said = found > _EDGE
             return [said[pairs & graph], ~said[pairs & ~graph]]
 
-        found = effects(reader, grid.images, floor=_FLOOR).direct
-        truth = effects(world, grid.states).direct
-        fresh = None
-        if untrained is not None:
-            fresh = effects(untrained, grid.images, floor=_FLOOR).direct
+        found, fresh = _each(
+            lambda one: effects(one, trials, floor=_FLOOR).direct, reader, untrained
+        )
+        truth = effects(TrueWorld(trials), trials).direct
         return {
             **_told_apart(both, found, truth, fresh),
             "effects": np.round(found, 4).tolist(),
@@ -454,49 +459,50 @@ class GridBench:
             "average_precision": rounded(edge_scores(graph, found).average_precision),
         }
 
-    def _counterfactual(self, reader: Reader, untrained: Reader | None) -> Score:
+    def _counterfactual(self, trials: Trials, reader: Reader, untrained: Reader | None) -> Score:
         """Returns CF-H@1: the true outcome of the altered scene among all outcomes and scenes."""
-        trials = self._counterfactuals
-        known = _AbductingCounterfactual(reader)
-        score = score_counterfactuals(known, trials)
-        beside: dict[str, Any] = {
-            "do_nothing": KeepTheScene(trials.values),
-            "copy_of_the_fact": CopyTheFact(trials.values),
-            "acted_object_alone": MoveTheActed(trials),
-            "true_world": TrueWorld(trials),
-        }
-        if KnownChances.suits(trials.scenes.world):
-            chances = KnownChances(trials)
-            prior = [chances.prior(row) for row in range(len(trials.truth))]
-            posterior = [chances.posterior(row) for row in range(len(trials.truth))]
-            beside |= {
-                "mode": LikelyOutcome(trials, prior, "mode"),
-                "mean": LikelyOutcome(trials, prior, "mean"),
-                "exact_posterior": LikelyOutcome(trials, posterior, "mode"),
-            }
-        facts = trials.states
-        shown = [trials.truth, *map(np.asarray, (facts.outcomes, facts.scenes, facts.twins))]
-        candidates = numbered(np.concatenate(shown).astype(np.int64))
+        score, world = score_counterfactuals(reader, trials), TrueWorld(trials)
+
+        def hits(one: Respondent, predicted: Floats | None = None) -> float:
+            return rounded(percent_hit(twin_ranks(one, trials, predicted)))
+
+        def told(value: float) -> Score:
+            ends = wilson(value / PERCENT * score.ranked, score.ranked)
+            told = {"value": rounded(value), "trials": score.ranked}
+            return {**told, "interval": [rounded(PERCENT * end) for end in ends]}
+
+        fact, scene, twin = map(reader.encode, (trials.outcomes, trials.scenes, trials.twins))
+        states = np.concatenate([trials.truth, trials.outcomes, trials.scenes, trials.twins])
         out = {
-            **_hits(score),
+            **told(score.hits),
             "mrr": rounded(score.mrr),
             "effect_error": rounded(score.effect_error),
-            "abducts": known.abducts,
-            "nothing_predicted": rounded(
-                score_counterfactuals(_NothingPredicted(reader), trials).hits
-            ),
-            "chance": rounded(PERCENT / len(np.unique(candidates))),
+            "abducts": reader.abducts,
+            "nothing_predicted": hits(reader, twin),
+            "chance": rounded(PERCENT / len(np.unique(numbered(states)))),
+            "do_nothing": hits(KeepTheScene(trials)),
+            "copy_of_the_fact": hits(CopyTheFact(trials)),
+            "acted_object_alone": hits(MoveTheActed(trials)),
+            "true_world": hits(world),
         }
-        out |= {n: rounded(score_counterfactuals(one, trials).hits) for n, one in beside.items()}
-        carried = _AbductingCounterfactual(reader, residual=True)
-        change = score_counterfactuals(_NothingPredicted(reader, residual=True), trials)
+        if KnownChances.suits(trials.worlds.world):
+            known = KnownChances(trials)
+            rows = range(len(trials.truth))
+            prior, posterior = ([of(row) for row in rows] for of in (known.prior, known.posterior))
+            modes = [[one.states[one.weights.argmax()] for one in of] for of in (prior, posterior)]
+            out["mode"] = hits(world, world.encode(np.stack(modes[0])))
+            means = [one.weights @ world.encode(one.states) for one in prior]
+            out["mean"] = hits(world, np.stack(means))
+            out["exact_posterior"] = hits(world, world.encode(np.stack(modes[1])))
+        # What the fact did beyond its prediction happens again.
+        expected = reader.predict(trials.scenes, trials.actions)
+        carried = fact + reader.predict(trials.twins, trials.twin_actions) - expected
         out["with_residual"] = {
-            **_hits(score_counterfactuals(carried, trials)),
-            "nothing_predicted": rounded(change.hits),
+            **told(percent_hit(twin_ranks(reader, trials, carried))),
+            "nothing_predicted": hits(reader, twin + fact - scene),
         }
         if untrained is not None:
-            fresh = score_counterfactuals(_AbductingCounterfactual(untrained), trials)
-            out["untrained"] = rounded(fresh.hits)
+            out["untrained"] = hits(untrained)
         return out
 
     def _planning(self, model: OutsideModel, untrained: OutsideModel | None) -> Score:
@@ -522,107 +528,9 @@ class GridBench:
         return score_planning(model, reward, untrained, self._episodes)
 
 
-@final
-class _AbductingCounterfactual(ModelCounterfactual):
-    """A model that predicts from the altered scene, knowing the fact where it can abduct.
-
-    Args:
-        reader: the model, which may have an `abduct`.
-        residual: carry over the fact's residual, see `outside.Abducting`, instead.
-    """
-
-    def __init__(self, reader: Reader, *, residual: bool = False) -> None:
-        super().__init__(reader)
-        self._model, self._residual = reader.model, residual
-        self.abducts = callable(getattr(reader.model.model, "abduct", None))
-
-    def predict(self, facts: Facts) -> Floats:
-        """Returns predicted latents of the altered scenes."""
-        if self._residual:
-            expected = self.respondent.predictions(facts.scenes, facts.actions)
-            twins = self.respondent.predictions(facts.twins, facts.twin_actions)
-            return self.encode(facts.outcomes) + twins - expected
-        fact = Fact(observations=facts.scenes, actions=facts.actions, outcomes=facts.outcomes)
-        knowing = self._model.abducted(fact)
-        one = self._model if knowing is None else knowing
-        latents = self._model.encode(np.asarray(facts.twins))
-        return one.last(latents, facts.twin_actions[:, None], in_order=knowing is not None).numpy()
-
-    def effects(self, facts: Facts) -> Floats:
-        """Returns how far the reading of the twin's outcome is from that of the fact's."""
-        if not self.abducts:
-            return super().effects(facts)
-        fact = self.respondent.now(facts.outcomes)
-        return total_variation(fact, self.respondent.read(self.predict(facts)))
-
-
-@final
-class _NothingPredicted(ModelCounterfactual):
-    """The model's own latents of the altered scenes, left as they are.
-
-    Args:
-        reader: the model.
-        residual: carry over the fact's change, which is its residual where nothing is predicted.
-    """
-
-    def __init__(self, reader: Reader, *, residual: bool = False) -> None:
-        super().__init__(reader)
-        self._residual = residual
-
-    def predict(self, facts: Facts) -> Floats:
-        """Returns the latents of the altered scenes."""
-        twins = self.encode(facts.twins)
-        if not self._residual:
-            return twins
-        return twins + self.encode(facts.outcomes) - self.encode(facts.scenes)
-
-    def effects(self, facts: Facts) -> Floats:
-        """Returns zeros."""
-        return np.zeros((len(facts.actions), 1))
-
-
-def _hits(score: CounterfactualScore) -> Score:
-    ends = wilson(score.hits / PERCENT * score.ranked, score.ranked)
-    found = {"value": rounded(score.hits), "trials": score.ranked}
-    return {**found, "interval": [rounded(PERCENT * end) for end in ends]}
-
-
-def _without_graph(options: Any, objects: int, *, in_blocks: bool) -> str:
-    """Returns why a world has no graph that can be scored, or nothing."""
-    if objects == 1:
-        return "one object acts on no other"
-    if in_blocks:
-        return ""
-    if options.mode == "delayed":
-        return "effects fade in, and these scores are of effects after one step"
-    if len(options.seen) < options.objects:
-        return "some objects are not seen"
-    if options.meta and options.graph_is_random:
-        return "every episode has another graph"
-    return ""
-
-
-def _pushed(
-    states: NDArray[Any], actions: NDArray[np.int64], acted: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Returns what scenes of two blocks in contact become if the push works, and where it could.
-
-    A push can work where the cell beyond is inside and free: only weights decide there.
-    """
-    rows = np.arange(len(states))
-    step = np.array([(0, 0), (-1, 0), (0, 1), (1, 0), (0, -1)])[actions % 5]
-    cells = np.stack([states // 5, states % 5], axis=-1)
-    front = cells[rows, acted] + step
-    beyond = front + step
-    inside = ((beyond >= 0) & (beyond < 5)).all(1)
-    code = beyond[:, 0] * 5 + beyond[:, 1]
-    free = ~(states == code[:, None]).any(1)
-    other = (states == (front[:, 0] * 5 + front[:, 1])[:, None]).argmax(1)
-    out = states.copy()
-    out[rows, acted] = front[:, 0] * 5 + front[:, 1]
-    out[rows, other] = code
-    possible = inside & free
-    return np.where(possible[:, None], out, states), possible
+def _each(of: Callable[[Any], Any], *models: Any) -> list[Any]:
+    """Returns what a function gives of models, None of the untrained copy that there is not."""
+    return [None if one is None else of(one) for one in models]
 
 
 def _told_apart(

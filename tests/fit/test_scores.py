@@ -11,7 +11,7 @@ import torch
 from interverse.fit.materials import Materials, model_config
 from interverse.fit.scores import baselines, recovered, recovery
 from interverse.fit.settings import budget
-from interverse.models.effects import ModelRespondent
+from interverse.models.effects import ModelRespondent, TrueWorld
 from interverse.models.heads import Probe
 from interverse.models.world_model import WorldModel
 
@@ -27,7 +27,7 @@ def materials(request, tmp_path):
 @pytest.mark.parametrize("materials", WORLDS, indirect=True)
 def test_the_simulator_in_a_models_place_recovers_everything(materials):
     graph = materials.graph
-    score = recovered(graph.world, graph, graph.trials.states)
+    score = recovered(TrueWorld(graph.trials), graph)
     assert score["edges"]["shd"] == 0
     assert score["total_effect_error"] == 0.0
     assert score["ancestors"]["f1"] == 1.0
@@ -42,8 +42,8 @@ def test_an_identity_model_has_the_empty_graph(materials):
             parameter.zero_()
     config = model.config
     graph = materials.graph
-    probe = Probe(config.slots * config.slot_width, materials.objects, graph.trials.values)
-    score = recovered(ModelRespondent(model, probe), graph, graph.trials.images)
+    probe = Probe(config.slots * config.slot_width, materials.objects, graph.trials.worlds.values)
+    score = recovered(ModelRespondent(model, probe, graph.trials.worlds.images), graph)
     assert np.count_nonzero(score["total_effects"]) == 0
     assert np.count_nonzero(score["direct_effects"]) == 0
     for kind in ("edges", "fixed"):

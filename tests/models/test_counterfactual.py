@@ -10,15 +10,20 @@ from interverse.envs.build import build_world
 from interverse.models.counterfactual import (
     CopyTheFact,
     KeepTheScene,
-    ModelCounterfactual,
     MoveTheActed,
-    TrueWorld,
     counterfactual_trials,
     score_counterfactuals,
 )
-from interverse.models.effects import ModelRespondent, effects, score_effects
+from interverse.models.effects import (
+    ModelRespondent,
+    Scenes,
+    TrueWorld,
+    blocks_trials,
+    chemistry_trials,
+    effects,
+    score_effects,
+)
 from interverse.models.heads import Probe
-from interverse.models.trials import blocks_trials, chemistry_trials
 from interverse.models.world_model import WorldModel, WorldModelConfig
 from interverse.worlds.blocks import Blocks, BlocksOptions
 from interverse.worlds.chemistry.options import ChemistryOptions
@@ -40,26 +45,25 @@ def test_the_true_world_with_the_facts_noise_is_perfect(trials):
 
 
 def test_copying_the_fact_never_hits_and_misses_every_effect(trials):
-    score = score_counterfactuals(CopyTheFact(trials.values), trials)
+    score = score_counterfactuals(CopyTheFact(trials), trials)
     assert score.hits == 0.0
     assert {value for value in score.missed if value is not None} == {1.0}
     assert {value for value in score.spurious if value is not None} == {0.0}
 
 
 def test_the_altered_scene_hits_exactly_where_nothing_happens_in_it(trials):
-    score = score_counterfactuals(KeepTheScene(trials.values), trials)
-    ranked = (trials.truth != trials.states.outcomes).any(1)
-    idle = (trials.truth == trials.states.twins).all(1)[ranked].mean()
+    score = score_counterfactuals(KeepTheScene(trials), trials)
+    ranked = (trials.truth != trials.outcomes).any(1)
+    idle = (trials.truth == trials.twins).all(1)[ranked].mean()
     assert score.hits == pytest.approx(100.0 * idle)
     assert 0.0 < score.hits < 60.0
 
 
 def test_the_acted_object_alone_hits_exactly_where_no_other_follows(trials):
     score = score_counterfactuals(MoveTheActed(trials), trials)
-    ranked = (trials.truth != trials.states.outcomes).any(1)
-    size = trials.scenes.actions // trials.truth.shape[1]
-    others = trials.states.twin_actions[:, None] // size != np.arange(trials.truth.shape[1])
-    alone = ((trials.truth == trials.states.twins) | ~others).all(1)[ranked].mean()
+    ranked = (trials.truth != trials.outcomes).any(1)
+    others = trials.acted[:, None] != np.arange(trials.truth.shape[1])
+    alone = ((trials.truth == trials.twins) | ~others).all(1)[ranked].mean()
     assert score.hits == pytest.approx(100.0 * alone)
     assert score.hits < 100.0
 
@@ -77,8 +81,6 @@ def test_the_truth_is_what_the_library_calls_a_counterfactual():
     fact = iv.rollout("chemistry/full-v1", lambda obs: np.array([7]), seed=3, max_steps=1)
     twin = iv.counterfactual(fact, do={"object_0/color": 4})
     world = build_world("chemistry/full-v1", 1, {})
-    from interverse.models.trials import Scenes
-
     scenes = Scenes(world, seed=3)
     before = np.stack([fact.values[f"object_{i}/color"][0] for i in range(5)])[None]
     altered = before.copy()
@@ -97,8 +99,9 @@ def test_a_world_model_is_scored_through_its_probe(trials):
         **{"encoder": "small", "embedding": 4, "hidden": 16, "encoder_channels": 8},
     )
     model = WorldModel.seeded(config, 0)
-    probe = Probe(objects * 4, objects, trials.values)
-    score = score_counterfactuals(ModelCounterfactual(ModelRespondent(model, probe)), trials)
+    probe = Probe(objects * 4, objects, trials.worlds.values)
+    respondent = ModelRespondent(model, probe, trials.worlds.images)
+    score = score_counterfactuals(respondent, trials)
     assert 0.0 <= score.hits <= score.mrr <= 100.0
     assert len(score.effect_errors) == objects
 
@@ -106,32 +109,33 @@ def test_a_world_model_is_scored_through_its_probe(trials):
 @pytest.mark.parametrize("graph", ["chain", "collider", "full"])
 def test_chemistry_recovers_its_graph(graph):
     world = Chemistry(num_worlds=6000, options=ChemistryOptions(graph=graph))
-    trials, respondent = chemistry_trials(world, seed=0)
-    truth = effects(respondent, trials.states)
+    trials = chemistry_trials(world, seed=0)
+    truth = effects(TrueWorld(trials), trials)
     scores = score_effects(trials.graph, truth=truth, found=truth)
     assert (scores.shd, scores.total_effect_error) == (0, 0.0)
     assert scores.ancestors.shd == 0
-    assert trials.images.scenes.shape == (6000, 50, 50, 3)
+    assert trials.worlds.images(trials.scenes).shape == (6000, 50, 50, 3)
 
 
 @pytest.mark.parametrize("setting", ["observed", "unobserved", "fixed_unobserved"])
 def test_blocks_recover_who_pushes_whom(setting):
     world = Blocks(num_worlds=2000, options=BlocksOptions(setting=setting, objects=4))
-    trials, respondent = blocks_trials(world, seed=0)
+    trials = blocks_trials(world, seed=0)
     heavier_first = setting == "observed"
     expected = np.tri(4, k=-1, dtype=int)
     assert np.array_equal(trials.graph, expected if heavier_first else expected.T)
-    truth = effects(respondent, trials.states)
+    truth = effects(TrueWorld(trials), trials)
     scores = score_effects(trials.graph, truth=truth, found=truth, one_step=True)
     assert (scores.shd, scores.total_effect_error) == (0, 0.0)
 
 
 def test_a_scene_and_its_picture_belong_together():
     world = Chemistry(num_worlds=50, options=ChemistryOptions(graph="chain"))
-    trials, respondent = chemistry_trials(world, seed=3)
-    same = (trials.states.scenes == trials.states.twins).all(1)
-    pixels = (trials.images.scenes == trials.images.twins).reshape(50, -1).all(1)
+    trials = chemistry_trials(world, seed=3)
+    same = (trials.scenes == trials.twins).all(1)
+    images = trials.worlds.images(np.concatenate([trials.scenes, trials.twins]))
+    pixels = (images[:50] == images[50:]).reshape(50, -1).all(1)
     assert np.array_equal(same, pixels)
-    assert np.array_equal(same, trials.states.acted == trials.states.altered)
-    first = respondent.after(trials.states.scenes, trials.states.actions)
-    assert np.array_equal(first, respondent.after(trials.states.scenes, trials.states.actions))
+    assert np.array_equal(same, trials.acted == trials.altered)
+    asked = trials.scenes, trials.actions
+    assert np.array_equal(trials.worlds.after(*asked), trials.worlds.after(*asked))

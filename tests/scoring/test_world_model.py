@@ -9,6 +9,7 @@ import interverse as iv
 from interverse.core.files.tensor_files import write_safetensors
 from interverse.errors import InvalidValueError
 from interverse.models import WorldModel, WorldModelConfig
+from interverse.models.counterfactual import KnownChances
 from interverse.models.source import to_float
 from interverse.scoring import grid, states
 from interverse.scoring.grid import GridBench, GridSizes
@@ -329,7 +330,7 @@ def test_what_a_model_gives_is_told_where_it_does_not_fit(model, match):
 
 def test_a_counterfactual_uses_what_abduct_tells():
     trials = GridBench(CHEMISTRY, sizes=TINY, seed=0, options={})._counterfactuals
-    truth = _flat(trials.truth_images)
+    truth = _flat(trials.worlds.images(trials.truth))
 
     class Abducts(Identity):
         def abduct(self, fact):
@@ -348,17 +349,13 @@ def test_a_counterfactual_uses_what_abduct_tells():
 
 
 def test_the_mode_and_the_posterior_are_the_exact_chances():
-    from interverse.models.counterfactual import TrueWorld
-    from interverse.scoring.ceilings import KnownChances
-
     bench = GridBench("chemistry/full-v1", sizes=TINY, seed=3, options={})
     trials = bench._counterfactuals
     chances = KnownChances(trials)
-    world = TrueWorld(trials)
     counted, agree = np.zeros(5), 0
     for noise in range(2, 402):
-        world._noise = noise
-        counted += np.eye(5)[world._after(trials.states.twins, trials.states.twin_actions)[0, 4]]
+        ends = trials.worlds.after(trials.twins, trials.twin_actions, step=noise)
+        counted += np.eye(5)[ends[0, 4]]
     prior = chances.prior(0)
     exact = np.eye(5)[prior.states[:, 4]].T @ prior.weights
     assert np.abs(counted / 400 - exact).max() < 0.1

@@ -6,8 +6,7 @@ import pytest
 import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.envs.build import build_world
-from interverse.models.effects import effects, score_effects
-from interverse.models.trials import chemistry_trials
+from interverse.models.effects import TrueWorld, chemistry_trials, effects, score_effects
 from interverse.worlds.chemistry import SKEWNESS, ChemistryOptions, layout
 
 IDS = [f"chemistry/{name}-v1" for name in ("chain", "collider", "custom", "full", "random")]
@@ -31,8 +30,8 @@ def test_every_edge_of_every_default_draw_has_an_effect(name):
 @pytest.mark.parametrize("cpt_seed", DRAWS)
 def test_the_true_world_as_a_model_recovers_its_whole_graph(name, cpt_seed):
     world = build_world(name, 3000, {"cpt_seed": cpt_seed})
-    trials, respondent = chemistry_trials(world, seed=11)
-    found = effects(respondent, trials.states)
+    trials = chemistry_trials(world, seed=11)
+    found = effects(TrueWorld(trials), trials)
     scores = score_effects(trials.graph, truth=found, found=found)
     assert (scores.fixed.f1, scores.fixed.shd) == (1.0, 0)
     assert scores.edges.average_precision == 1.0
