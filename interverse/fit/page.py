@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from interverse.fit.work import other_code
 from interverse.models.ranking import HORIZONS
 from interverse.models.world_model import WorldModel
 from interverse.reports.sections import Grid, Section, write_summary
-from interverse.scoring.world_model import YARDSTICKS, score_rows
+from interverse.scoring.world_model import score_grid, score_rows, spread
 
 _EXAMPLES = 5  # episodes in the picture of predictions
 _SCORES = (
@@ -49,8 +49,6 @@ def write_fit_page(
 ) -> None:
     """Writes index.html, summary.md and their figures for a model of pictures."""
     first = seeds[0]
-    title = f"World model of {first['world']}: {first['model']}, {first['loss']}"
-    pictures: Section = ("Predictions", [_PICTURES], [[""]])
     head = ["stage", "transitions", "epochs", "best epoch", "its validation loss", "time"]
     rows = [
         [
@@ -63,32 +61,16 @@ def write_fit_page(
         ]
         for stage, training in first["training"].items()
     ]
-    about = ("What was fitted", _remarks(seeds), [head, *rows])
-    more: tuple[tuple[Section, str], ...] = ()
-    if not _no_figures():
-        from interverse.reports.plots import style
-
-        style.save(style.styled(_predictions)(materials, model), out / "predictions.png")
-        more = ((pictures, "predictions.png"),)
-    write_scores_page(out, title, seeds, about=about, more=more)
-
-
-def _no_figures() -> list[str]:
-    """Returns why there are no figures, or nothing where they can be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        return [f"No figures: {missing_extra('matplotlib', 'report')}"]
-    return []
+    title = f"World model of {first['world']}: {first['model']}, {first['loss']}"
+    write_scores_page(out, title, seeds, [head, *rows], lambda: _predictions(materials, model))
 
 
 def write_scores_page(
     out: Path,
     title: str,
     seeds: Sequence[Mapping[str, Any]],
-    *,
-    about: Section | None = None,
-    more: Sequence[tuple[Section, str]] = (),
+    trained: Grid | None = None,
+    predictions: Callable[[], Any] | None = None,
 ) -> None:
     """Writes index.html and summary.md with the curves and all scores of seeds.
 
@@ -96,25 +78,39 @@ def write_scores_page(
         out: the folder.
         title: the page's.
         seeds: one record each, with `history` and scores.
-        about: the first section, if there is more to say than who made it.
-        more: sections for the end of the page, with the name of the figure of each.
+        trained: how training went, if more is known than its epochs.
+        predictions: draws what is predicted.
     """
+    drawn = {
+        "curves.svg": lambda: _curves(seeds),
+        "scores.svg": lambda: _by_horizon(seeds),
+        "predictions.png": predictions,
+    }
+    told = _remarks(seeds)
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        told.append(f"No figures: {missing_extra('matplotlib', 'report')}")
+        drawn = {}
+    head, *lines = score_grid([record["scores"]["model"] for record in seeds])
+    scores = [head, *([*line, *[""] * (len(head) - len(line))] for line in lines)]
     epochs = [["epochs"], [str(len(seeds[0].get("history", [])))]]
-    name, told, grid = about or ("What was fitted", _remarks(seeds), epochs)
-    first: Section = (name, [*told, *_no_figures()], grid)
-    sections: list[tuple[Section, str]] = [
-        (first, "curves.svg"),
-        (("Scores", list(_SCORES), _scores_grid(seeds)), "scores.svg"),
-        *more,
+    sections: list[Section] = [
+        ("What was fitted", told, trained or epochs),
+        ("Scores", list(_SCORES), scores),
+        ("Predictions", [_PICTURES], [[""]]),
     ]
-    placed: dict[str, str] = {}
-    if not _no_figures():
+    placed = {
+        name: file
+        for (name, *_), (file, draw) in zip(sections, drawn.items(), strict=False)
+        if draw is not None
+    }
+    for file in placed.values():
         from interverse.reports.plots import style
 
-        style.save(style.styled(_curves)(seeds), out / "curves.svg")
-        style.save(style.styled(_by_horizon)(seeds), out / "scores.svg")
-        placed = {section[0]: name for section, name in sections}
-    write_summary(out, title, [section for section, _ in sections], placed=placed)
+        style.save(style.styled(drawn[file])(), out / file)
+    shown = [one for one in sections if one[0] in placed or one[2] != [[""]]]
+    write_summary(out, title, shown, placed=placed)
 
 
 def _remarks(seeds: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -124,10 +120,10 @@ def _remarks(seeds: Sequence[Mapping[str, Any]]) -> list[str]:
     for steps in ("1", "5"):  # beside what an answer without any knowledge gets
         own = [one["planning"].get("latent_closed", {}).get(steps, {}) for one in each]
         if own[0].get("success") is not None:
-            success = _spread([one["success"] for one in own], 2)
+            success = spread([one["success"] for one in own], 2)
             told.append(f"planning {steps} {success} (nothing done {own[0]['do_nothing']:.2f})")
     if each[0]["in_scene"]["value"] is not None:
-        hits = _spread([one["in_scene"]["value"] for one in each], 1)
+        hits = spread([one["in_scene"]["value"] for one in each], 1)
         told.append(f"in-scene H@1 {hits} (chance {each[0]['in_scene']['chance']:.1f})")
     run = seeds[0]["runs"][-1]
     made = (
@@ -136,29 +132,6 @@ def _remarks(seeds: Sequence[Mapping[str, Any]]) -> list[str]:
     )
     kept = other_code({f"seed-{record['seed']}.json": record for record in seeds})
     return [*([f"In short: {'; '.join(told)}."] if told else []), made, *kept]
-
-
-def _scores_grid(seeds: Sequence[Mapping[str, Any]]) -> Grid:
-    """Returns every score, the mean over seeds, beside its yardsticks."""
-    each = [score_rows(record["scores"]["model"]) for record in seeds]
-    head = ["score", "steps", "model", "95%", *(name.replace("_", " ") for name in YARDSTICKS)]
-    grid = [head]
-    for rows in zip(*each, strict=True):
-        first, digits = rows[0], 2 if rows[0]["score"].startswith("planning") else 1
-        if first["absent"]:
-            grid.append([first["score"], "", first["absent"], *[""] * (len(head) - 3)])
-            continue
-        values = [row["value"] for row in rows if row["value"] is not None]
-        ends = [f"{first[end]:.{digits}f}" for end in ("low", "high") if first[end] is not None]
-        beside = ["" if first[n] is None else f"{first[n]:.{digits}f}" for n in YARDSTICKS]
-        own = _spread(values, digits) if values else ""
-        grid.append([first["score"], first["steps"], own, " to ".join(ends), *beside])
-    return grid
-
-
-def _spread(values: Sequence[float], digits: int) -> str:
-    mean = f"{float(np.mean(values)):.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} +- {float(np.std(values)):.{digits}f}"
 
 
 # ------------------------------------------------------------------------- figures

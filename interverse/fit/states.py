@@ -8,7 +8,7 @@ world and a copied fact: prediction, planning, effects of every constant, counte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -22,23 +22,19 @@ from interverse.core.type_checks import validated
 from interverse.fit.settings import FitRequest, score_budget
 from interverse.fit.work import Clock, Record, fit_seeds, other_code, run_stamp
 from interverse.models.ranking import ranks_among
-from interverse.models.state_counterfactual import (
-    CopiedStates,
+from interverse.models.states import (
+    Answers,
     LinearStates,
-    StateRespondent,
-    StateTrials,
-    TrueStates,
-    score_states,
-    state_trials,
-)
-from interverse.models.state_network import (
     StateEpisodes,
     StateNetwork,
+    StateTrials,
     collect_states,
     column_units,
     fit_state_network,
     play,
     random_actions,
+    score_states,
+    state_trials,
     state_worlds,
     variables_of,
 )
@@ -212,18 +208,18 @@ class _StateFitWork:
                 for apart in (30_000, 40_000)
             )
             asked = replace(asked, tracked=data.moving)  # of a constant only its value is told
-            every: dict[str, StateRespondent] = {
-                "true world": TrueStates(),
-                "network": network,
-                "linear model": LinearStates(facts),
-                "copy of the fact": CopiedStates(),
+            every: dict[str, Answers] = {
+                "true world": (asked.after, asked.truth),
+                "network": network.answers(asked),
+                "linear model": LinearStates(facts).answers(asked),
+                "copy of the fact": (asked.after, asked.after),
             }
             out[name] = {
                 who: {
-                    **score_states(one, asked).record(),
-                    "moved": _moved(one, asked, data.moving),
+                    **asdict(score_states(answers, asked)),
+                    "moved": _moved(answers, asked, data.moving),
                 }
-                for who, one in every.items()
+                for who, answers in every.items()
             }
         return out
 
@@ -293,10 +289,9 @@ def _hits(found: Floats, true: Floats) -> float:
     return 100.0 * float((ranks == 1).double().mean())
 
 
-def _moved(one: StateRespondent, trials: StateTrials, names: tuple[str, ...]) -> dict[str, bool]:
+def _moved(answers: Answers, trials: StateTrials, names: tuple[str, ...]) -> dict[str, bool]:
     """Returns which variables move on average by more than a little, by an answer."""
-    fact, twin = one.answers(trials)
-    effect = np.abs(twin - fact) / trials.units
+    effect = np.abs(answers[1] - answers[0]) / trials.units
     return {name: bool(effect[:, trials.columns[name]].mean() > _MOVES) for name in names}
 
 

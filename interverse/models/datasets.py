@@ -15,7 +15,6 @@ from interverse.models.source import (
     RenderedSource,
     TransitionSource,
     check_same_world,
-    world_of,
 )
 
 _GRID = 5
@@ -53,7 +52,7 @@ def dataset_source(data: Dataset, *, device: str = "cpu", drawn: bool = False) -
 def dataset_rewards(data: Dataset, source: TransitionSource) -> RewardData:
     """Returns what the reward predictor trains on; `source` is the data set's own."""
     check_same_world(
-        "rewards", dataset_world(data), "frames", world_of(source), fix="Pass one data set's"
+        "rewards", dataset_world(data), "frames", source.world, fix="Pass one data set's"
     )
     return RewardData(source=source, rewards=data.rewards, targets=data.target_images())
 

@@ -28,7 +28,14 @@ from interverse.core.rng import check_seed, generator
 from interverse.core.run import Display, Run
 from interverse.core.type_checks import blames_fields, named, validated, whole
 from interverse.models.learner import Learner
-from interverse.models.steps import Precision, autocast, matmul_precision, under
+from interverse.models.steps import (
+    Precision,
+    adam_tensors,
+    autocast,
+    matmul_precision,
+    restore_adam,
+    under,
+)
 
 _PHASE = 10  # batches in a row that train a learned graph's networks, then its edges, and so on
 _EAGER_STEPS = 3  # real updates run before a graph is recorded: libraries choose kernels in them
@@ -182,13 +189,9 @@ class Epoch:
 
     def row(self) -> dict[str, Any]:
         """Returns the fields as JSON values."""
-        return {
-            "stage": self.stage,
-            "epoch": self.epoch,
-            "train": list(self.train),
-            "valid": list(self.valid),
-            "seconds": round(self.seconds, 3),
-        }
+        losses = {"train": list(self.train), "valid": list(self.valid)}
+        told = {"stage": self.stage, "epoch": self.epoch, **losses}
+        return {**told, "seconds": round(self.seconds, 3)}
 
 
 Listener = Callable[[Epoch], None]
@@ -288,10 +291,10 @@ class _StageWork:
         self.lowest: tuple[float, ...] = (math.inf,) * learner.members
         self.best = {name: values.clone() for name, values in learner.state().items()}
         self.objective = stage.objective(learner.module)
-        self.trained = learner.trained(stage.parts)
         on_gpu = self.device.type == "cuda"
+        trained = list(learner.trained(stage.parts).values())
         self.optimizer = torch.optim.Adam(
-            list(self.trained.values()), lr=how.learning_rate, fused=True, capturable=on_gpu
+            trained, lr=how.learning_rate, fused=True, capturable=on_gpu
         )
         self.train_feed, self.valid_feed = stage.feeds(learner)
         if how.compile:
@@ -386,25 +389,14 @@ class _StageWork:
     def tensors(self) -> State:
         """Returns best weights and optimiser state under prefixed names."""
         best = {f"best/{name}": values for name, values in self.best.items()}
-        adam = {
-            f"adam/{name}/{key}": value
-            for name, parameter in self.trained.items()
-            for key, value in self.optimizer.state.get(parameter, {}).items()
-        }
-        return best | adam
+        return best | adam_tensors(self.optimizer, "adam")
 
     def restore(self, found: Checkpoint) -> None:
         """Goes back to a saved epoch; the learner's weights are loaded by the run."""
         self.epoch, self.lowest = found.record["epoch"], tuple(found.record["best"])
         for name, values in under(found.tensors, "best").items():
             self.best[name].copy_(values)
-        for key, value in under(found.tensors, "adam").items():
-            name, _, field = key.rpartition("/")
-            parameter = self.trained[name]
-            if field == "step":
-                self.optimizer.state[parameter][field] = value.to(parameter.device)
-            else:  # in the parameter's memory order, as the optimiser makes it
-                self.optimizer.state[parameter][field] = torch.empty_like(parameter).copy_(value)
+        restore_adam(self.optimizer, found.tensors, "adam")
 
 
 def batch_order(count: int, *, seed: int, stage: str, epoch: int) -> np.ndarray:

@@ -13,7 +13,6 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -27,7 +26,6 @@ from interverse.models.source import (
     check_same_world,
     num_frames,
     to_float,
-    world_of,
 )
 from interverse.models.world_model import WorldModel
 
@@ -114,7 +112,7 @@ def fit_reward(
     """
     model.eval()
     for data in (train, valid):
-        model.check_world("rewards", world_of(data.source))
+        model.check_world("rewards", data.source.world)
     size = model.config.slots * model.config.slot_width
     predictor = _seeded(lambda: RewardPredictor(size), seed)
 
@@ -153,7 +151,7 @@ def fit_probe(
     """
     model.eval()
     for name, (source, labels) in (("training", train), ("validation", valid)):
-        told, of = world_of(source), getattr(labels, "world", None)  # of `dataset_labels`
+        told, of = source.world, getattr(labels, "world", None)  # of `dataset_labels`
         model.check_world(f"the probe's {name} data", told)
         check_same_world("labels", of, "frames", told, fix="Pass the labels of the source's data")
         model.check_world("labels", of)
@@ -182,6 +180,7 @@ def encode_images(model: WorldModel, images: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _encoded(model: WorldModel, source: TransitionSource, numbers: Tensor) -> Tensor:
+    """Returns flat states (N, values) of frames by number."""
     parts = [model.encode(source.frames(part)).flatten(1) for part in numbers.split(_IMAGES)]
     return torch.cat(parts)
 
@@ -222,22 +221,23 @@ def _best(
 # ---------------------------------------------------------------------- on anybody's latents
 
 
-def fit_reward_head(
-    states: Tensor, targets: Tensor, rewards: NDArray[np.floating[Any]], *, epochs: int, seed: int
-) -> RewardPredictor:
-    """Returns the predictor of rewards (N,) from latents (N, width) of frames and their targets."""
-    head = _seeded(lambda: RewardPredictor(states.shape[1]), seed)
-    data = (states, targets, torch.as_tensor(rewards).float())
-    return _with_falling_rate(head, data, epochs=epochs, seed=seed)
-
-
-def fit_probe_head(
-    states: Tensor, labels: NDArray[np.int64], *, values: int, epochs: int, seed: int
-) -> Probe:
-    """Returns the probe that reads the values (N, objects) of objects off latents (N, width)."""
-    head = _seeded(lambda: Probe(states.shape[1], labels.shape[1], values), seed)
-    data = (states, torch.as_tensor(labels))
-    return _with_falling_rate(head, data, epochs=epochs, seed=seed)
+def fit_head(
+    make: Callable[[], _Head], data: tuple[Tensor, ...], *, epochs: int, seed: int
+) -> _Head:
+    """Returns a head trained on (N, ...) data at a rate that falls to zero: no validation set."""
+    head: Any = _seeded(make, seed)
+    optimizer = torch.optim.Adam(head.parameters(), lr=_RATE)
+    steps = epochs * -(-len(data[0]) // _BATCH)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    rng = generator(seed=seed, name="scoring/heads")
+    head.train()
+    for _ in range(epochs):
+        for rows in torch.as_tensor(rng.permutation(len(data[0]))).split(_BATCH):
+            optimizer.zero_grad()
+            head.loss(*(part[rows] for part in data)).backward()
+            optimizer.step()
+            falling.step()
+    return head.eval()
 
 
 @final
@@ -254,19 +254,3 @@ class Scale:
     def __call__(self, states: Tensor) -> Tensor:
         """Returns latents (N, width) in deviations, float32."""
         return ((states - self._middle) / self._spread).float()
-
-
-def _with_falling_rate(head: Any, data: tuple[Tensor, ...], *, epochs: int, seed: int) -> Any:
-    """Returns a head trained at a rate that falls to zero, so that the last weights are kept."""
-    optimizer = torch.optim.Adam(head.parameters(), lr=_RATE)
-    steps = epochs * -(-len(data[0]) // _BATCH)
-    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    rng = generator(seed=seed, name="scoring/heads")
-    head.train()
-    for _ in range(epochs):
-        for rows in torch.as_tensor(rng.permutation(len(data[0]))).split(_BATCH):
-            optimizer.zero_grad()
-            head.loss(*(part[rows] for part in data)).backward()
-            optimizer.step()
-            falling.step()
-    return head.eval()

@@ -14,7 +14,7 @@ Corrected against the references:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 import torch
 from torch import Tensor, nn
@@ -35,25 +35,16 @@ _PRIOR_WEIGHT, _POSTERIOR_WEIGHT = 1.0, 0.1
 _UNIFORM = 0.01  # share of even chances in every draw, so that no logarithm is infinite
 
 
-class Core(Protocol):
-    """What a recurrent core offers."""
-
-    width: int
-    """Length of the output and of every memory tensor."""
-    memories: int
-    """How many memory tensors there are."""
-
-    def __call__(self, x: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Returns the output (B, width) and the new memory."""
-        ...
-
-
 @final
 class RecurrentTransition(nn.Module):
-    """s' = s + read(core(s, action, memory)), on a flat state."""
+    """s' = s + read(core(s, action, memory)), on a flat state.
 
-    def __init__(self, config: WorldModelConfig, core: Core) -> None:
+    A core has a `width`, of its output and of every tensor of its memory, and so many `memories`.
+    """
+
+    def __init__(self, config: WorldModelConfig) -> None:
         super().__init__()
+        core: Any = {"lstm": LSTMCore, "rim": RIMCore, "scoff": SCOFFCore}[config.model]()
         self.actions, width = config.actions, config.slot_width
         self.from_state = nn.Linear(width, _INPUTS // 2)
         self.from_action = nn.Linear(self.actions, _INPUTS // 2)
@@ -71,26 +62,6 @@ class RecurrentTransition(nn.Module):
         x = torch.cat([self.from_state(state[:, 0]), chosen], dim=-1)
         output, memory = self.core(x, memory)
         return state + self.read(output)[:, None], memory
-
-
-def lstm(config: WorldModelConfig) -> RecurrentTransition:
-    """Returns the transition with long short-term memory."""
-    return RecurrentTransition(config, LSTMCore())
-
-
-def rim(config: WorldModelConfig) -> RecurrentTransition:
-    """Returns the transition with recurrent independent mechanisms."""
-    return RecurrentTransition(config, RIMCore())
-
-
-def scoff(config: WorldModelConfig) -> RecurrentTransition:
-    """Returns the transition with object files."""
-    return RecurrentTransition(config, SCOFFCore())
-
-
-def rssm(config: WorldModelConfig) -> RecurrentStateTransition:
-    """Returns Dreamer's transition."""
-    return RecurrentStateTransition(config)
 
 
 @final

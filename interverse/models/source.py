@@ -11,7 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import torch
@@ -85,28 +85,34 @@ class Places(NamedTuple):
     next_frame: Tensor  # (B,) int64
 
 
-class TransitionSource(Protocol):
-    """What `fit` trains on.
+class TransitionSource(ABC):
+    """What `fit` trains on: actions on a device, and frames that are made from what is held there.
 
-    A source may also tell its `world`, a `DataWorld`: data of two worlds are then not mixed up.
+    Attributes:
+        world: that the data come from, if known: data of two worlds are not mixed up.
+        num_steps: transitions per episode; an episode has one frame more.
     """
 
-    num_episodes: int
-    num_steps: int
-    """Transitions per episode; an episode has one frame more."""
+    def __init__(self, actions: Tensor, device: str, world: DataWorld | None) -> None:
+        self.world = world
+        self.num_episodes, self.num_steps = actions.shape
+        self._actions = actions.to(device, torch.int64).flatten()
 
     @property
     def device(self) -> torch.device:
         """Where batches come out."""
-        ...
+        return self._actions.device
 
+    @abstractmethod
     def frames(self, indices: Tensor) -> Tensor:
-        """Returns frames (B, 3, H, W) float32; frame e * (num_steps + 1) + t is step t of e."""
-        ...
+        """Returns frames (B, 3, H, W) float32 in [0, 1], in channels-last memory order.
+
+        Frame e * (num_steps + 1) + t is step t of e.
+        """
 
     def actions(self, indices: Tensor) -> Tensor:
         """Returns the actions (B,) of transitions; number e * num_steps + t is step t of e."""
-        ...
+        return self._actions[indices]
 
 
 def num_transitions(source: TransitionSource) -> int:
@@ -125,14 +131,9 @@ def places(source: TransitionSource, indices: Tensor) -> Places:
     return Places(frame, source.actions(indices), frame + 1)
 
 
-def world_of(source: TransitionSource) -> DataWorld | None:
-    """Returns the world that a source's data come from; None where it does not tell."""
-    return getattr(source, "world", None)
-
-
 def source_record(source: TransitionSource) -> dict[str, Any]:
     """Returns what tells a source from any other, as JSON values: world, sizes, a hash of all."""
-    world, count = world_of(source), num_transitions(source)
+    world, count = source.world, num_transitions(source)
     digest = hashlib.blake2b(digest_size=16)
     actions = source.actions(torch.arange(count, device=source.device))
     for part in (actions, pictures_of(source, torch.arange(num_frames(source)))):
@@ -158,30 +159,8 @@ def pictures_of(source: TransitionSource, numbers: Tensor) -> Tensor:
     return torch.cat(hashes)
 
 
-class _HeldSource(ABC):
-    """Actions on the device, and frames that are made from what is held there."""
-
-    def __init__(self, actions: Tensor, device: str, world: DataWorld | None) -> None:
-        self.world = world
-        self.num_episodes, self.num_steps = actions.shape
-        self._actions = actions.to(device, torch.int64).flatten()
-
-    @property
-    def device(self) -> torch.device:
-        """Where batches come out."""
-        return self._actions.device
-
-    @abstractmethod
-    def frames(self, indices: Tensor) -> Tensor:
-        """Returns frames (B, 3, H, W) float32 in [0, 1], in channels-last memory order."""
-
-    def actions(self, indices: Tensor) -> Tensor:
-        """Returns the actions of transitions."""
-        return self._actions[indices]
-
-
 @final
-class ArraySource(_HeldSource):
+class ArraySource(TransitionSource):
     """Images held as uint8 on the device.
 
     Args:
@@ -219,7 +198,7 @@ class ArraySource(_HeldSource):
 
 
 @final
-class RenderedSource(_HeldSource):
+class RenderedSource(TransitionSource):
     """States held on the device and drawn when asked for.
 
     Args:

@@ -307,15 +307,15 @@ class _LocalNetworks(nn.Module):
         return _Context(logits.masked_fill(~self.allowed, -20.0), code, apart)
 
     def forward(self, before: Tensor, after: Tensor, mask: Tensor) -> Tensor:
-        """Returns (B, n, values) log-chances of new values from the inputs that masks show."""
+        """Returns (B, n) log-chances of the new values from the inputs that masks show."""
         n = self.objects
         inputs = functional.one_hot(after, self.values).to(torch.float32)
         seen = torch.einsum("bjv,ijvh->bijh", inputs, self.inner[:, :n])
         kept = torch.einsum("bij,bijh->bih", mask[:, :, :n], seen)
         old = functional.one_hot(before, self.values).to(torch.float32)
         kept = kept + mask[:, :, n:] * torch.einsum("biv,ivh->bih", old, self.inner[:, n])
-        hidden = (kept + self.shift).relu()
-        return torch.log_softmax(torch.einsum("bih,ihv->biv", hidden, self.outer), dim=-1)
+        likely = torch.einsum("bih,ihv->biv", (kept + self.shift).relu(), self.outer)
+        return torch.log_softmax(likely, dim=-1).gather(2, after[:, :, None])[..., 0]
 
 
 def local_graphs(
@@ -332,6 +332,8 @@ def local_graphs(
     FCDL's.
     """
     rng = generator(seed=seed, name="local_graphs/fit")
+    n, moments = data.objects, (data.before, data.acted, data.after)
+    before, acted, after = (torch.as_tensor(part) for part in moments)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         networks = _LocalNetworks(candidates(data.reach()), data.values)
@@ -339,60 +341,35 @@ def local_graphs(
         used = torch.zeros(len(networks.codes))
         for step in range(steps):
             if step % _REVIVED == 0 and step < steps // 2:
-                _revive(networks, data, used, rng)
-            rows = rng.integers(len(data.after), size=_LOCAL_BATCH)
-            loss, code = _loss(networks, data, rows)
-            used += functional.one_hot(code, len(used)).sum(0)
+                # Codes that nobody used move to encodings of contexts.
+                idle = torch.nonzero(used == 0)[:, 0]
+                at = rng.integers(len(after), size=len(idle))
+                with torch.no_grad():
+                    networks.codes[idle] = networks.encoded(before[at], acted[at])
+                used.zero_()
+            rows = torch.as_tensor(rng.integers(len(after), size=_LOCAL_BATCH))
+            context = networks.context(before[rows], acted[rows])
+            noise = torch.rand_like(context.logits).clamp(1e-6, 1 - 1e-6).logit()
+            soft = torch.sigmoid(context.logits + noise)
+            mask = soft + ((soft > 0.5).to(soft.dtype) - soft).detach()
+            likely = networks(before[rows], after[rows], mask)
+            predicted = 1.0 - functional.one_hot(acted[rows], n)  # paint has no cause here
+            price = _PRICE * torch.sigmoid(context.logits).sum(2)
+            loss = ((price - likely) * predicted).sum(1).mean() + context.loss
+            used += functional.one_hot(context.code, len(used)).sum(0)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    return _read(networks, data)
-
-
-def _loss(networks: _LocalNetworks, data: StateTransitions, rows: Ints) -> tuple[Tensor, Tensor]:
-    """Returns the loss of a batch and the codes that its contexts use."""
-    before, acted, after = (
-        torch.as_tensor(part[rows]) for part in (data.before, data.acted, data.after)
-    )
-    context = networks.context(before, acted)
-    noise = torch.rand_like(context.logits).clamp(1e-6, 1 - 1e-6).logit()
-    soft = torch.sigmoid(context.logits + noise)
-    mask = soft + ((soft > 0.5).to(soft.dtype) - soft).detach()
-    likely = networks(before, after, mask).gather(2, after[:, :, None])[..., 0]
-    predicted = 1.0 - functional.one_hot(acted, data.objects)  # paint itself has no cause here
-    inputs = torch.sigmoid(context.logits).sum(2)
-    return ((_PRICE * inputs - likely) * predicted).sum(1).mean() + context.loss, context.code
-
-
-@torch.no_grad()
-def _revive(
-    networks: _LocalNetworks, data: StateTransitions, used: Tensor, rng: np.random.Generator
-) -> None:
-    """Moves codes that nobody used to encodings of contexts, and forgets the counts."""
-    idle = torch.nonzero(used == 0)[:, 0]
-    rows = rng.integers(len(data.after), size=len(idle))
-    found = networks.encoded(torch.as_tensor(data.before[rows]), torch.as_tensor(data.acted[rows]))
-    networks.codes[idle] = found
-    used.zero_()
-
-
-@torch.no_grad()
-def _read(networks: _LocalNetworks, data: StateTransitions) -> LocalGraphs:
-    """Returns the inputs that contexts of each painted object have and need."""
-    before, after = torch.as_tensor(data.before), torch.as_tensor(data.after)
-    context = networks.context(before, torch.as_tensor(data.acted))
-    mask = (context.logits > 0).to(torch.float32)
-
-    def losses(shown: Tensor) -> np.ndarray:
-        likely = networks(before, after, shown).gather(2, after[:, :, None])[..., 0]
-        return np.asarray(-likely)
-
-    n, whole = data.objects, losses(mask)
-    worth = np.zeros((len(whole), n, n), dtype=np.float32)
-    for j in range(n):
-        without = mask.clone()
-        without[:, :, j] = 0.0
-        worth[:, :, j] = losses(without) - whole
+    # The inputs that contexts of each painted object have and need.
+    with torch.no_grad():
+        context = networks.context(before, acted)
+        mask = (context.logits > 0).to(torch.float32)
+        whole = networks(before, after, mask)
+        worth = np.zeros((len(whole), n, n), dtype=np.float32)
+        for j in range(n):
+            without = mask.clone()
+            without[:, :, j] = 0.0
+            worth[:, :, j] = whole - networks(before, after, without)
     worth[np.arange(len(worth)), data.acted] = 0.0  # paint itself has no cause here
     local = np.stack([_needed(worth[data.acted == m]) for m in range(n)])
     return LocalGraphs(local=local, worth=worth, codes=len(context.code.unique()))

@@ -39,19 +39,24 @@ class ModelEntry:
     vision: str | None = None
 
 
-_STEP, _MEMORY = "interverse.models.transitions:", "interverse.models.recurrent:"
+_STEP = "interverse.models.transitions:"
+
+
+def _memory(name: str = "RecurrentTransition") -> ModelEntry:
+    build = f"interverse.models.recurrent:{name}"
+    return ModelEntry(build, slots=False, memory=True, losses=("nll",))
+
+
 MODELS: dict[str, ModelEntry] = {
     "action_gnn": ModelEntry(f"{_STEP}ActionGraphTransition", stacks=True),
     "ae": ModelEntry(f"{_STEP}FlatTransition", slots=False, stacks=True),
     "gnn": ModelEntry(f"{_STEP}GraphTransition", stacks=True),
     "learned_graph": ModelEntry(f"{_STEP}LearnedGraphTransition", losses=("contrastive", "nll")),
-    "lstm": ModelEntry(f"{_MEMORY}lstm", slots=False, memory=True, losses=("nll",)),
+    "lstm": _memory(),
     "modular": ModelEntry(f"{_STEP}ModularTransition", stacks=True),
-    "rim": ModelEntry(f"{_MEMORY}rim", slots=False, memory=True, losses=("nll",)),
-    "rssm": ModelEntry(
-        f"{_MEMORY}RecurrentStateTransition", slots=False, memory=True, losses=("nll",)
-    ),
-    "scoff": ModelEntry(f"{_MEMORY}scoff", slots=False, memory=True, losses=("nll",)),
+    "rim": _memory(),
+    "rssm": _memory("RecurrentStateTransition"),
+    "scoff": _memory(),
     "slot_transformer": ModelEntry(
         f"{_STEP}TransformerTransition", vision="interverse.models.slot_attention:vision"
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from interverse.models.source import (
     check_same_world,
     num_transitions,
     source_record,
-    world_of,
 )
 from interverse.models.stages import STAGES, TRAINED, Objective, feed, needs_of
 from interverse.models.table import MODELS
@@ -113,23 +112,51 @@ def fit_world_model(
                 fix="Pass the same device to both",
             )
     check_same_world(
-        "validation data", world_of(valid), "training data", world_of(train), fix="Pass one world's"
+        "validation data", valid.world, "training data", train.world, fix="Pass one world's"
     )
     for source in (train, valid):
         config.check_actions(
             source.actions(torch.arange(num_transitions(source)).to(source.device))
         )
-    data = (
-        {}
-        if how.out is None
-        else {"train": source_record(train), "validation": source_record(valid)}
-    )
+    data = {"train": train, "validation": valid} if how.out is not None else {}
+    identity = {name: source_record(source) for name, source in data.items()}
+
+    def stage(name: str) -> ModelStage:
+        def feeds(learner: Learner) -> tuple[Feed, Feed]:
+            return feed(name, train, learner, how), feed(name, valid, learner, how)
+
+        whole = config.recurrent and name != "pretrain"
+        return ModelStage(
+            name=name,
+            objective=partial(Objective, stage=name),
+            parts=TRAINED[name],
+            feeds=feeds,
+            batch_size=how.episodes_per_batch if whole else how.batch_size,
+            needs=needs_of(config, name),
+        )
+
+    stages = [stage(name) for name in STAGES[config.loss] if how.finetune or name != "finetune"]
     results: list[Fitted] = []
     for seeds in _groups(config, how):
-        results += _fit_together(config, how, seeds, (train, valid), data, listeners)
-    if how.out is not None:
-        for result in results:
-            result.save(Path(how.out) / f"seed-{result.seed}")
+        folder = "training-" + "-".join(str(seed) for seed in seeds)
+        best, history = train_stages(
+            Learner([WorldModel.seeded(config, seed) for seed in seeds], torch.device(how.device)),
+            stages,
+            how,
+            seeds=seeds,
+            folder=None if how.out is None else Path(how.out) / folder,
+            identity={"model": config.to_dict(), "fit": how.decides(), "seeds": seeds, **identity},
+            listeners=listeners,
+        )
+        for index, seed in enumerate(seeds):
+            own = [{**row, **{n: row[n][index] for n in ("train", "valid")}} for row in history]
+            weights = {name: member(state, index) for name, state in best.items()}
+            made = Fitted(
+                config=config, seed=seed, weights=weights, history=tuple(own), world=train.world
+            )
+            results.append(made)
+            if how.out is not None:
+                made.save(Path(how.out) / f"seed-{seed}")
     return tuple(results)
 
 
@@ -148,52 +175,3 @@ def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
     pays = torch.device(how.device).type == "cuda" and able and not fills
     together = how.at_once == "always" or (how.at_once == "auto" and pays)
     return [how.seeds] if together else [(seed,) for seed in how.seeds]
-
-
-def _fit_together(
-    config: WorldModelConfig,
-    how: Fit,
-    seeds: tuple[int, ...],
-    sources: tuple[TransitionSource, TransitionSource],
-    data: Mapping[str, Any],
-    listeners: Sequence[Listener],
-) -> Iterator[Fitted]:
-    """Yields the results of seeds trained at once."""
-
-    def stage(name: str) -> ModelStage:
-        def feeds(learner: Learner) -> tuple[Feed, Feed]:
-            train, valid = (feed(name, source, learner, how) for source in sources)
-            return train, valid
-
-        whole = config.recurrent and name != "pretrain"
-        return ModelStage(
-            name=name,
-            objective=partial(Objective, stage=name),
-            parts=TRAINED[name],
-            feeds=feeds,
-            batch_size=how.episodes_per_batch if whole else how.batch_size,
-            needs=needs_of(config, name),
-        )
-
-    models = [WorldModel.seeded(config, seed) for seed in seeds]
-    folder = "training-" + "-".join(str(seed) for seed in seeds)
-    best, history = train_stages(
-        Learner(models, torch.device(how.device)),
-        [stage(name) for name in STAGES[config.loss] if how.finetune or name != "finetune"],
-        how,
-        seeds=seeds,
-        folder=None if how.out is None else Path(how.out) / folder,
-        identity={"model": config.to_dict(), "fit": how.decides(), "seeds": seeds, **data},
-        listeners=listeners,
-    )
-    for index, seed in enumerate(seeds):
-        yield Fitted(
-            config=config,
-            seed=seed,
-            weights={name: member(state, index) for name, state in best.items()},
-            history=tuple(
-                {**row, "train": row["train"][index], "valid": row["valid"][index]}
-                for row in history
-            ),
-            world=world_of(sources[0]),
-        )

@@ -40,7 +40,7 @@ from interverse.models.effects import (
     grid_trials,
     in_contact,
 )
-from interverse.models.heads import Probe, Scale, fit_probe_head, fit_reward_head
+from interverse.models.heads import Probe, RewardPredictor, Scale, fit_head
 from interverse.models.ranking import HORIZONS, numbered
 from interverse.scoring.outside import Fact, OutsideModel
 from interverse.scoring.planning import Episodes, latent_distance, score_planning
@@ -159,7 +159,7 @@ class Reader(Respondent):
         if knowing is None:
             return super().twin(trials)
         latents = self.model.encode(self.show(trials.twins))
-        return knowing.last(latents, trials.twin_actions[:, None], in_order=True).numpy()
+        return knowing.last(latents, trials.twin_actions[:, None]).numpy()
 
     def effects(self, trials: Trials) -> Floats:
         """Returns how far the reading of the twin's outcome is from that of the fact's."""
@@ -313,10 +313,10 @@ class GridBench:
         frames, labels = self._training.images, self._training.labels
         states = model.flat(frames.reshape(-1, *frames.shape[2:]))
         scale = Scale(states)
-        probe = fit_probe_head(
-            scale(states),
-            labels.reshape(-1, labels.shape[2]),
-            values=25 if self.in_blocks else int(labels.max()) + 1,
+        values = 25 if self.in_blocks else int(labels.max()) + 1
+        probe = fit_head(
+            lambda: Probe(states.shape[1], self.objects, values),
+            (scale(states), torch.as_tensor(labels.reshape(-1, self.objects))),
             epochs=self.sizes.epochs,
             seed=self.seed,
         )
@@ -514,10 +514,10 @@ class GridBench:
         states = model.flat(frames.reshape(-1, *frames.shape[2:]))
         scale = Scale(states)
         targets = scale(model.flat(data.targets)).repeat_interleave(frames.shape[1], 0)
-        head = fit_reward_head(
-            scale(states),
-            targets,
-            data.rewards[:, 1:].reshape(-1),
+        rewards = torch.as_tensor(data.rewards[:, 1:].reshape(-1)).float()
+        head = fit_head(
+            lambda: RewardPredictor(states.shape[1]),
+            (scale(states), targets, rewards),
             epochs=self.sizes.epochs,
             seed=self.seed,
         )

@@ -34,6 +34,7 @@ _LARGEST = 1e30  # squares of larger numbers would be infinite, and no distance 
 _ROWS = 512  # encoded or rolled out together
 _NEAR = 1e-3  # of the largest latent: sums of other batch sizes differ in their last bits
 _TWINS = 6  # rows, from which on a method is given some of them again
+_FAILURES = (TypeError, AttributeError, RuntimeError, ValueError)
 _METHODS = {
     "encode": "encode(observations) -> latents, with a leading axis of N",
     "rollout": "rollout(latents, actions) -> latents of shape (N, K, ...), for actions (N, K)",
@@ -138,6 +139,7 @@ class OutsideModel:
         self._tried: set[str] = set()  # methods that were given rows again among others
         self._takes_tensors = isinstance(model, nn.Module)
         self._gives_tensors = self._takes_tensors
+        self._rolls, self._in_order = model, False  # whose `rollout` it is, and whether of facts
         if isinstance(model, nn.Module):
             model.to(self.device)
 
@@ -173,10 +175,9 @@ class OutsideModel:
             actions=as_given(fact.actions),
             outcomes=as_given(fact.outcomes),
         )
-        known = _Abducted(self.model, self._call(abduct, given))
-        out = OutsideModel(known, seed=self._seed, device=str(self.device))
-        out._takes_tensors, out._gives_tensors = self._takes_tensors, self._gives_tensors
-        return out
+        known = copy.copy(self)
+        known._rolls, known._in_order = self._call(abduct, given), True
+        return known
 
     def encode(self, observations: NDArray[Any]) -> Tensor:
         """Returns latents (N, ...) of observations; equal pictures are encoded once."""
@@ -190,44 +191,41 @@ class OutsideModel:
         place = torch.as_tensor(np.argsort(order)[back])
         return torch.cat(parts)[place]
 
-    def rollout(self, latents: Tensor, actions: NDArray[Any], *, in_order: bool = False) -> Tensor:
-        """Returns latents (N, K, ...) after 1..K of the actions (N, K, ...).
+    def rollout(self, latents: Tensor, actions: NDArray[Any]) -> Tensor:
+        """Returns latents (N, K, ...) after 1..K of the actions, (N, K) or (N, K, width).
 
-        Args:
-            latents: (N, ...).
-            actions: (N, K) or (N, K, width).
-            in_order: all rows at once and in their order, for a model that knows facts of them.
+        A model that knows facts of its rows is given all of them, in their order.
         """
         count = len(actions)
-        order = np.arange(count) if in_order else self._rng.permutation(count)
-        size = count if in_order else _ROWS
+        order = np.arange(count) if self._in_order else self._rng.permutation(count)
+        size = count if self._in_order else _ROWS
         parts = []
         for start in range(0, count, size):
             rows = order[start : start + size]
             parts.append(self._rollout(latents[torch.as_tensor(rows)], actions[rows]))
         return torch.cat(parts)[torch.as_tensor(np.argsort(order))]
 
-    def last(self, latents: Tensor, actions: NDArray[Any], *, in_order: bool = False) -> Tensor:
+    def last(self, latents: Tensor, actions: NDArray[Any]) -> Tensor:
         """Returns flat latents (N, width) after all of the actions (N, K, ...)."""
-        return self.rollout(latents, actions, in_order=in_order)[:, -1].flatten(1).double()
+        return self.rollout(latents, actions)[:, -1].flatten(1).double()
 
     def flat(self, observations: NDArray[Any]) -> Tensor:
         """Returns flat latents (N, width) of observations, in which distances are taken."""
         return self.encode(observations).flatten(1).double()
 
     def _encode(self, observations: NDArray[Any]) -> Tensor:
-        given = self._tensor(observations) if self._takes_tensors else observations
-        try:
-            found = self._call(self.model.encode, given)
-        except (TypeError, AttributeError, RuntimeError, ValueError) as error:
-            if self._takes_tensors:
-                raise _refused("encode", error, given) from error
-            given = self._tensor(observations)
+        failed: Exception | None = None
+        for tensors in dict.fromkeys((self._takes_tensors, True)):
+            given = self._tensor(observations) if tensors else observations
             try:
                 found = self._call(self.model.encode, given)
-            except (TypeError, AttributeError, RuntimeError, ValueError):
-                raise _refused("encode", error, given) from error
-            self._takes_tensors = True
+                break
+            except _FAILURES as error:
+                failed = failed or error
+        else:
+            assert failed is not None
+            raise _refused("encode", failed, given) from failed
+        self._takes_tensors = tensors
         self._gives_tensors = isinstance(found, Tensor)
         latents = _checked("encode", found)
         if latents.ndim == 0 or len(latents) != len(observations):
@@ -244,8 +242,8 @@ class OutsideModel:
         else:
             given = (latents.numpy(), actions)
         try:
-            found = self._call(self.model.rollout, *given)
-        except (TypeError, AttributeError, RuntimeError, ValueError) as error:
+            found = self._call(self._rolls.rollout, *given)
+        except _FAILURES as error:
             raise _refused("rollout", error, *given) from error
         predicted = _checked("rollout", found)
         expected = (*actions.shape[:2], *latents.shape[1:])
@@ -261,7 +259,7 @@ class OutsideModel:
 
     def _check_twin(self, method: str, first: Tensor, *given: Any) -> None:
         """Gives every third row again, among other neighbours; raises where most differ."""
-        if method in self._tried or len(first) < _TWINS or isinstance(self.model, _Abducted):
+        if method in self._tried or len(first) < _TWINS or self._in_order:
             return
         self._tried.add(method)
         rows = np.arange(len(first)) // 3 * 3
@@ -293,20 +291,6 @@ class OutsideModel:
         with warnings.catch_warnings():  # a frame that is only read need not be writable
             warnings.simplefilter("ignore")
             return torch.as_tensor(np.ascontiguousarray(values)).to(self.device)
-
-
-@final
-class _Abducted:
-    """A model whose `rollout` is the one that `abduct` gave for some rows."""
-
-    def __init__(self, model: Any, known: Any) -> None:
-        self._model, self._known = model, known
-
-    def encode(self, observations: Any) -> Any:
-        return self._model.encode(observations)
-
-    def rollout(self, latents: Any, actions: Any) -> Any:
-        return self._known.rollout(latents, actions)
 
 
 def _checked(method: str, found: Any) -> Tensor:

@@ -36,15 +36,7 @@ def wilson(hits: float, trials: int) -> tuple[float, float]:
 
 def share(found: ArrayLike, *, scale: float = PERCENT) -> Score:
     """Returns value, interval and number of trials of a row of hits and misses."""
-    hits: NDArray[np.bool_] = np.asarray(found, dtype=bool)
-    if not hits.size:
-        return {"value": None, "interval": None, "trials": 0}
-    ends = wilson(float(hits.sum()), hits.size)
-    return {
-        "value": rounded(scale * float(hits.mean())),
-        "interval": [rounded(scale * end) for end in ends],
-        "trials": int(hits.size),
-    }
+    return balanced([found], scale=scale)
 
 
 def balanced(parts: Sequence[ArrayLike], *, scale: float = PERCENT) -> Score:

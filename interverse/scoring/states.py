@@ -18,7 +18,7 @@ from interverse.core.errors import InvalidValueError
 from interverse.core.rng import region_seed
 from interverse.envs import WorldVectorEnv
 from interverse.models.ranking import HORIZONS
-from interverse.models.state_network import play, random_actions, state_worlds
+from interverse.models.states import play, random_actions, state_worlds
 from interverse.scoring.outside import OutsideModel
 from interverse.scoring.planning import latent_distance
 from interverse.scoring.shares import (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
+
+import numpy as np
 
 from interverse.core.errors import check_name, missing_extra
 from interverse.core.rng import check_seed
@@ -58,23 +60,18 @@ class WorldModelScores:
 
     def table(self) -> str:
         """Returns the rows as text."""
-        head = ["score", "steps", "model", "95%", *(y.replace("_", " ") for y in YARDSTICKS)]
-        lines = [head]
-        for row in self.rows():
-            digits = 2 if row["score"].startswith("planning") else 1
-            shown = [row["score"], row["steps"], _shown(row["value"], digits)]
-            if row["absent"]:
-                lines.append([row["score"], "", f"absent: {row['absent']}"])
-                continue
-            ends = [_shown(row[end], digits) for end in ("low", "high")]
-            shown.append(" to ".join(ends) if ends[0] else "")
-            lines.append([*shown, *(_shown(row[y], digits) for y in YARDSTICKS)])
-        full = [line for line in lines if len(line) == len(head)]
-        widths = [max(len(line[i]) for line in full) for i in range(len(head))]
+        head, *lines = score_grid([self.scores])
+        full = [line for line in (head, *lines) if line[3:]]
+        widths = [max(map(len, column)) for column in zip(*full, strict=True)]
         widths[0] = max(len(line[0]) for line in lines)
-        text = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=False)) for line in lines]
-        title = f"{self.model} in {self.world} ({_settings_text(self.settings)})"
-        return "\n".join([title, "", *(line.rstrip() for line in text)])
+        lines = [line if line[3:] else [*line[:2], f"absent: {line[2]}"] for line in lines]
+        text = [
+            "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=False)).rstrip()
+            for line in (head, *lines)
+        ]
+        told = [f"{name} {self.settings[name]}" for name in ("seed", "budget")]
+        told += [f"{name}={value}" for name, value in self.settings["options"].items()]
+        return "\n".join([f"{self.model} in {self.world} ({', '.join(told)})", "", *text])
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns the rows as a pandas DataFrame."""
@@ -163,10 +160,27 @@ def _entries(kind: str, score: Score) -> list[tuple[str, str, Score]]:
     return [(kind, "", score), *strata]
 
 
-def _shown(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+def score_grid(each: Sequence[Mapping[str, Score]]) -> list[list[str]]:
+    """Returns every score as text beside its yardsticks, under a head: the mean over seeds.
+
+    A row of what is absent ends with the reason.
+    """
+    head = ["score", "steps", "model", "95%", *(name.replace("_", " ") for name in YARDSTICKS)]
+    grid = [head]
+    for rows in zip(*map(score_rows, each), strict=True):
+        first, digits = rows[0], 2 if rows[0]["score"].startswith("planning") else 1
+        if first["absent"]:
+            grid.append([first["score"], "", first["absent"]])
+            continue
+        values = [row["value"] for row in rows if row["value"] is not None]
+        ends = [f"{first[end]:.{digits}f}" for end in ("low", "high") if first[end] is not None]
+        beside = ["" if first[n] is None else f"{first[n]:.{digits}f}" for n in YARDSTICKS]
+        own = spread(values, digits) if values else ""
+        grid.append([first["score"], first["steps"], own, " to ".join(ends), *beside])
+    return grid
 
 
-def _settings_text(settings: Mapping[str, Any]) -> str:
-    told = [f"seed {settings['seed']}", f"budget {settings['budget']}"]
-    return ", ".join([*told, *(f"{name}={value}" for name, value in settings["options"].items())])
+def spread(values: Sequence[float], digits: int) -> str:
+    """Returns the mean of some seeds' values, and where there are several their deviation."""
+    mean = f"{float(np.mean(values)):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} +- {float(np.std(values)):.{digits}f}"

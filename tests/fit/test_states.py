@@ -10,7 +10,7 @@ from interverse.core.errors import InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.fit import states as module
 from interverse.fit.states import FitStates, fit_states
-from interverse.models.state_network import StateEpisodes, collect_states, fit_state_network
+from interverse.models.states import StateEpisodes, collect_states, fit_state_network
 from interverse.worlds.tutorial.world import Slider
 
 ID = "tutorial/slider-v1"

@@ -14,6 +14,7 @@ from interverse.models.recurrent import (
     BlockGRU,
     Communication,
     RecurrentStateTransition,
+    RecurrentTransition,
     SharedRules,
     balanced_divergence,
     chances,
@@ -41,7 +42,7 @@ def shaped(
 
 
 def memory_of(name: str, *, objects: int, embedding: int):
-    return getattr(recurrent, name)(shaped(name, objects, embedding, loss="nll"))
+    return RecurrentTransition(shaped(name, objects, embedding, loss="nll"))
 
 
 @pytest.fixture(autouse=True)
