@@ -81,7 +81,7 @@ def write_scores_page(
         trained: how training went, if more is known than its epochs.
         predictions: draws what is predicted.
     """
-    drawn = {
+    drawn: dict[str, Any] = {
         "curves.svg": lambda: _curves(seeds),
         "scores.svg": lambda: _by_horizon(seeds),
         "predictions.png": predictions,
