@@ -249,21 +249,19 @@ class Window(Augmentation):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Turn(Augmentation):
-    """Turns by quarters ("Rotate"), or by a half with even odds ("Vertical Flip").
+    """Turns by quarters ("Rotate"), or with even odds by a half or over ("... Flip").
 
     The code's "Rotate" has an indexing fault: only samples 1 and 2 of a batch are ever turned (by
     180 and 270 degrees, one time in four). Its "Vertical Flip" mirrors top and bottom.
     """
 
     draws = 1
-    half_only: bool = False
+    by: Literal["quarters", "half", "sides"] = "quarters"
 
     def _parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
-        """Returns which of the four pictures each sample becomes."""
-        draws = _integers(0, 1 if self.half_only else 3, numbers[0])
-        if self.half_only:
-            return (2 * draws,)
-        if self.rule == "code":
+        """Returns which of the turned pictures each sample becomes."""
+        draws = _integers(0, 3 if self.by == "quarters" else 1, numbers[0])
+        if self.by == "quarters" and self.rule == "code":
             fault = torch.arange(shape[0], device=draws.device)
             turned = (fault == 1) | (fault == 2)
             return (torch.where((draws == 0) & turned, fault + 1, 0),)
@@ -272,44 +270,25 @@ class Turn(Augmentation):
     def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
         size = pictures.shape[-1]
         places = torch.arange(size * size, device=pictures.device).view(size, size)
-        turns = [torch.rot90(places, k) for k in range(4)]
-        if self.half_only and self.rule == "code":
-            turns[2] = places.flip(0)
-        return _take_flat(pictures, torch.stack(turns).view(4, -1)[drawn[0]])
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class MirrorSides(Augmentation):
-    """Mirrors left and right with even odds: "Horizontal Flip"."""
-
-    draws = 1
-
-    def _parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
-        return (_integers(0, 1, numbers[0]),)
-
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
-        size = pictures.shape[-1]
-        there = torch.arange(size, device=pictures.device)
-        columns = torch.where(drawn[0][:, None] == 1, size - 1 - there, there)
-        return _take(pictures, there.expand(len(pictures), -1), columns)
+        if self.by == "quarters":
+            turns = [torch.rot90(places, k) for k in range(4)]
+        elif self.by == "sides":
+            turns = [places, places.flip(1)]
+        else:
+            turns = [places, places.flip(0) if self.rule == "code" else torch.rot90(places, 2)]
+        return _take_flat(pictures, torch.stack(turns).flatten(1)[drawn[0]])
 
 
 def random_crop(pictures: Tensor, size: int, generator: torch.Generator) -> Tensor:
     """Returns crops of `size`, drawn per sample, as CURL and RAD cut them: 0 to 15 of 100 - 84."""
     numbers = _uniform((2, len(pictures)), generator).to(pictures.device)
-    return (_fused_cut() if pictures.is_cuda else _cut)(pictures, size, numbers)
+    return (fused(_cut) if pictures.is_cuda else _cut)(pictures, size, numbers)
 
 
 def _cut(pictures: Tensor, size: int, numbers: Tensor) -> Tensor:
     starts = _integers(0, max(pictures.shape[-1] - size - 1, 0), numbers)
     there = torch.arange(size, device=starts.device)
     return _take(pictures, *(start[:, None] + there for start in starts))
-
-
-@functools.cache
-def _fused_cut() -> Callable[..., Tensor]:
-    return fused(_cut)
 
 
 def centre_crop(pictures: Tensor, size: int) -> Tensor:
@@ -595,6 +574,7 @@ def _fused(augmentation: Augmentation) -> Callable[..., Tensor]:
     return fused(own_code(augmentation.whole))
 
 
+@functools.cache
 def fused(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Returns a function as one kernel for a GPU; the plain one where nothing can compile it."""
     compiled = torch.compile(plain, dynamic=False)

@@ -11,8 +11,6 @@ back. DBC has features as far apart as their states behave differently (deep bis
 from __future__ import annotations
 
 import copy
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, final
 
@@ -32,7 +30,14 @@ from interverse.agents.pixel.agent import (
 )
 from interverse.agents.pixel.augment import augmentation, check_augmentation, fused
 from interverse.agents.pixel.half import in_half
-from interverse.agents.pixel.networks import Critics, PixelEncoder, PixelSizes, linear, ready
+from interverse.agents.pixel.networks import (
+    Critics,
+    PixelEncoder,
+    PixelSizes,
+    linear,
+    orthogonal,
+    ready,
+)
 from interverse.core.type_checks import Positive, number, validated, whole
 
 _Few = Annotated[int, whole(10**6)]
@@ -323,7 +328,7 @@ class SacAe(Agent):
         given_back = self.extra["decoder"](features)
         shape = batch.observations.shape
         draws = torch.rand(shape, generator=self.generator, device=self.device)
-        measure = _fused_error() if given_back.is_cuda else picture_error
+        measure = fused(picture_error) if given_back.is_cuda else picture_error
         error = measure(given_back, batch.observations, draws)
         error = error + self.options.latent_cost * 0.5 * features.pow(2).sum(1).mean()
         descend(self.optimisers["encoder"], error, self.optimisers["decoder"])
@@ -338,13 +343,14 @@ class PixelDecoder(nn.Module):
         super().__init__()
         self._maps = (sizes.filters, sizes.side, sizes.side)
         self.linear = linear(sizes.features, sizes.flat, generator)
+        kind, filters = nn.ConvTranspose2d, sizes.filters
         self.layers = nn.ModuleList(
-            _transposed(sizes.filters, sizes.filters, generator) for _ in range(sizes.layers - 1)
+            orthogonal(skip_init(kind, filters, filters, 3), generator)
+            for _ in range(sizes.layers - 1)
         )
         uneven = (sizes.pictures[1] - 3) % 2  # the row and column that the stride had dropped
-        self.last = _transposed(
-            sizes.filters, sizes.pictures[0], generator, stride=2, output_padding=uneven
-        )
+        last = skip_init(kind, filters, sizes.pictures[0], 3, stride=2, output_padding=uneven)
+        self.last = orthogonal(last, generator)
 
     def forward(self, features: Tensor) -> Tensor:
         """Returns pictures about -0.5..0.5."""
@@ -361,29 +367,10 @@ def picture_error(given_back: Tensor, pictures: Tensor, noise: Tensor) -> Tensor
     return functional.mse_loss(given_back.float(), coarse(pictures, noise))
 
 
-@functools.cache
-def _fused_error() -> Callable[..., Tensor]:
-    return fused(picture_error)
-
-
 def coarse(pictures: Tensor, noise: Tensor) -> Tensor:
     """Returns pictures in 32 grey levels, spread over their bin by uniform noise, -0.5..0.5."""
     level = torch.floor(pictures / (256 / _BINS))
     return (level + noise) / _BINS - 0.5
-
-
-def _transposed(
-    given: int, made: int, generator: torch.Generator, **geometry: int
-) -> nn.ConvTranspose2d:
-    """Returns a 3x3 transposed convolution: delta-orthogonal with the gain of ReLU."""
-    layer = skip_init(nn.ConvTranspose2d, given, made, 3, **geometry)
-    centre = torch.empty(given, made)
-    nn.init.orthogonal_(centre, gain=nn.init.calculate_gain("relu"), generator=generator)
-    with torch.no_grad():
-        layer.weight.zero_()
-        layer.weight[:, :, 1, 1] = centre
-        layer.bias.zero_()
-    return layer
 
 
 @final

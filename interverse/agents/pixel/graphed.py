@@ -14,16 +14,79 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar, final
+from functools import partial
+from typing import Any, Generic, TypeVar, final
 
 import torch
 from torch import Tensor
 
 from interverse.agents.pixel.agent import PixelBatch, PixelLearner
 
-_EAGER = 3  # plain updates of each program before it is recorded
+_EAGER = 3  # plain calls before a program is recorded
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+
+
+@final
+class GraphedCall(Generic[_T]):
+    """A function of tensors of one shape that a GPU replays; plain elsewhere.
+
+    Args:
+        function: takes tensors and gives tensors; it must not wait for the GPU.
+        generator: the randomness it uses; it is on the device.
+        stream: where it is recorded; by default see `_recording_stream`.
+        does: what it does, for the line that is logged where recording fails.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., _T],
+        generator: torch.Generator,
+        stream: torch.cuda.Stream | None = None,
+        does: str = "plans are searched",
+    ) -> None:
+        self._function, self._generator, self._does = function, generator, does
+        self._works, self._calls = generator.device.type == "cuda", 0
+        self._stream = stream or _recording_stream(generator.device)
+        self._recorded: tuple[torch.cuda.CUDAGraph, _T] | None = None
+        self._given: tuple[Tensor, ...] = ()  # what the recorded program reads
+
+    def __call__(self, *given: Tensor) -> _T:
+        """Returns what the function gives; the next call may overwrite it."""
+        self._calls += 1
+        if self._recorded is None and self._works and self._calls > _EAGER:
+            self._record(given)
+        shapes = [part.shape for part in self._given]
+        if self._recorded is None or shapes != [part.shape for part in given]:
+            device = self._generator.device
+            return self._apart(*(part.to(device, non_blocking=True) for part in given))
+        for mine, new in zip(self._given, given, strict=True):
+            mine.copy_(new if new.is_cuda else new.pin_memory(), non_blocking=True)
+        graph, made = self._recorded
+        graph.replay()
+        return made
+
+    def _record(self, given: tuple[Tensor, ...]) -> None:
+        """Records the function without running it, if that works."""
+        device, graph = self._generator.device, torch.cuda.CUDAGraph()
+        self._given = tuple(part.to(device, copy=True) for part in given)
+        try:
+            graph.register_generator_state(self._generator)
+            with torch.cuda.graph(graph, stream=self._stream):
+                self._recorded = graph, self._function(*self._given)
+        except RuntimeError as error:
+            self._works = False
+            _log.warning("%s ungraphed, several times slower: %s", self._does, error)
+
+    def _apart(self, *given: Tensor) -> _T:
+        """Runs the function, on a GPU on the stream that it is recorded on."""
+        if self._stream is None:
+            return self._function(*given)
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            made = self._function(*given)
+        torch.cuda.current_stream().wait_stream(self._stream)
+        return made
 
 
 @final
@@ -40,102 +103,31 @@ class GraphedUpdate:
         self, agent: PixelLearner, gather: Callable[[Any], PixelBatch] | None = None
     ) -> None:
         self._agent, self._gather = agent, gather
-        self._works = agent.device.type == "cuda"
-        self._seen: dict[int, int] = {}
-        self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]] = {}
-        self._given: tuple[Tensor, ...] = ()  # what recorded programs read
+        self._programs: dict[int, GraphedCall[dict[str, Tensor]]] = {}
+        self._done = 0  # updates before the present one
         self._stream = _recording_stream(agent.device)
 
     def __call__(self, given: Any) -> dict[str, Tensor]:
-        """Learns; returns the losses, which the next call may overwrite.
+        """Learns from a named tuple of tensors, a batch or what `gather` takes.
 
-        Args:
-            given: a named tuple of tensors with a method `to`: a batch, or what `gather` takes.
+        Returns the losses, which the next call may overwrite.
         """
-        if not self._works or not self._fits(given):
-            return self._plain(given.to(self._agent.device))
-        program = self._agent.updates % self._agent.hyper.actor_every
-        if program not in self._graphs:
-            self._seen[program] = self._seen.get(program, 0) + 1
-            here = given.to(self._agent.device)
-            if self._seen[program] <= _EAGER:
-                return _apart(self._stream, self._plain, here)
-            if not self._record(program, here):
-                return self._plain(here)
-        for mine, new in zip(self._given, given, strict=True):
-            mine.copy_(new if new.is_cuda else new.pin_memory(), non_blocking=True)
-        graph, losses = self._graphs[program]
-        graph.replay()
-        self._agent.updates += 1
+        agent = self._agent
+        self._done = agent.updates
+        program = self._done % agent.hyper.actor_every
+        if program not in self._programs:
+            learn = partial(self._learn, type(given))
+            self._programs[program] = GraphedCall(
+                learn, agent.generator, self._stream, "updates run"
+            )
+        losses = self._programs[program](*given)
+        agent.updates = self._done + 1  # replaying does not count
         return losses
 
-    def _fits(self, given: Any) -> bool:
-        return not self._given or self._given[0].shape == given[0].shape
-
-    def _plain(self, given: Any) -> dict[str, Tensor]:
+    def _learn(self, kind: Callable[..., Any], *parts: Tensor) -> dict[str, Tensor]:
+        given = kind(*parts)
+        self._agent.updates = self._done  # a recording that failed has counted
         return self._agent.update(given if self._gather is None else self._gather(given))
-
-    def _record(self, program: int, given: Any) -> bool:
-        """Records a program without running it; returns whether that worked."""
-        agent, before = self._agent, self._agent.updates
-        if not self._given:
-            self._given = type(given)(*(part.clone() for part in given))
-        graph = torch.cuda.CUDAGraph()
-        try:
-            graph.register_generator_state(agent.generator)
-            with torch.cuda.graph(graph, stream=self._stream):
-                losses = self._plain(self._given)
-            self._graphs[program] = graph, losses
-        except RuntimeError as error:
-            self._works = False
-            _log.warning("updates run ungraphed, several times slower: %s", error)
-        agent.updates = before
-        return self._works
-
-
-@final
-class GraphedCall:
-    """A function of tensors of one shape that a GPU replays; plain elsewhere.
-
-    Args:
-        function: takes and gives tensors; it must not wait for the GPU.
-        generator: the randomness it uses.
-    """
-
-    def __init__(
-        self, function: Callable[..., tuple[Tensor, ...]], generator: torch.Generator
-    ) -> None:
-        self._function, self._generator = function, generator
-        self._works, self._calls = generator.device.type == "cuda", 0
-        self._stream = _recording_stream(generator.device)
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._given: tuple[Tensor, ...] = ()
-        self._made: tuple[Tensor, ...] = ()
-
-    def __call__(self, *given: Tensor) -> tuple[Tensor, ...]:
-        """Returns what the function gives; the next call may overwrite it."""
-        self._calls += 1
-        if self._graph is None and self._works and self._calls > _EAGER:
-            self._record(given)
-        shapes = [part.shape for part in self._given]
-        if self._graph is None or shapes != [part.shape for part in given]:
-            return _apart(self._stream, self._function, *given)
-        for mine, new in zip(self._given, given, strict=True):
-            mine.copy_(new)
-        self._graph.replay()
-        return self._made
-
-    def _record(self, given: tuple[Tensor, ...]) -> None:
-        """Records the function without running it, if that works."""
-        self._given, graph = tuple(part.clone() for part in given), torch.cuda.CUDAGraph()
-        try:
-            graph.register_generator_state(self._generator)
-            with torch.cuda.graph(graph, stream=self._stream):
-                self._made = self._function(*self._given)
-            self._graph = graph
-        except RuntimeError as error:
-            self._works = False
-            _log.warning("plans are searched ungraphed, several times slower: %s", error)
 
 
 def _recording_stream(device: torch.device) -> torch.cuda.Stream | None:
@@ -149,14 +141,3 @@ def _recording_stream(device: torch.device) -> torch.cuda.Stream | None:
     present = torch.cuda.current_stream(device)
     is_own = present != torch.cuda.default_stream(device)
     return present if is_own else torch.cuda.Stream(device)
-
-
-def _apart(stream: torch.cuda.Stream | None, function: Callable[..., _T], *given: Any) -> _T:
-    """Runs a function, on a GPU on the stream that graphs are recorded on."""
-    if stream is None:
-        return function(*given)
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        made = function(*given)
-    torch.cuda.current_stream().wait_stream(stream)
-    return made

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, final
@@ -76,8 +74,10 @@ class PixelEncoder(nn.Module):
         super().__init__()
         widths = [sizes.pictures[0], *[sizes.filters] * sizes.layers]
         self.convolutions = nn.ModuleList(
-            convolution(given, made, generator, stride=1 if i else _FIRST_STRIDE, whole=whole)
-            for i, (given, made) in enumerate(pairwise(widths))
+            orthogonal(
+                skip_init(nn.Conv2d, *pair, 3, stride=1 if i else _FIRST_STRIDE), generator, whole
+            )
+            for i, pair in enumerate(pairwise(widths))
         )
         self.trunk = Trunk(sizes, generator, squash=squash)
 
@@ -87,11 +87,7 @@ class PixelEncoder(nn.Module):
 
     def convolve(self, *pictures: Tensor) -> Tensor:
         """Returns the last maps: what an actor with a trunk of its own reads."""
-        return self.last_maps(ready(*pictures))
-
-    def last_maps(self, x: Tensor) -> Tensor:
-        """Returns the last maps of pictures that are `ready`."""
-        return self.activations(x)[-1]
+        return self.activations(ready(*pictures))[-1]
 
     def maps(self, pictures: Tensor, layers: nn.Module | None = None) -> list[Tensor]:
         """Returns the activations of every convolution, (N, filters, h, w) each.
@@ -224,10 +220,10 @@ class SoftNetworks(nn.Module):
         An actor that shares the whole encoder reads the target encoder here.
         """
         x = ready(*successors)
-        features = self.target_encoder.trunk(self.target_encoder.last_maps(x))
+        features = self.target_encoder.trunk(self.target_encoder.activations(x)[-1])
         read = features
         if self.actor_trunk is not None:
-            read = self.actor_trunk(self.encoder.last_maps(x))
+            read = self.actor_trunk(self.encoder.activations(x)[-1])
         choice = self.actor(read, noise)
         values = torch.minimum(*self.target_critics(features, choice.actions))
         return values - self.log_alpha.exp() * choice.log_density
@@ -241,7 +237,7 @@ def ready(*pictures: Tensor) -> Tensor:
     if pictures[0].dtype == torch.bfloat16:
         (there,) = pictures
         return there
-    return (_fused() if pictures[0].is_cuda else scaled)(*pictures)
+    return (fused(scaled) if pictures[0].is_cuda else scaled)(*pictures)
 
 
 def scaled(*pictures: Tensor) -> Tensor:
@@ -256,11 +252,6 @@ def scaled(*pictures: Tensor) -> Tensor:
     x = joined.to(torch.get_autocast_dtype("cuda")) / 255.0
     x = functional.pad(x, (0, 0, 0, 0, 0, -x.shape[1] % 8))
     return x.contiguous(memory_format=torch.channels_last)
-
-
-@functools.cache
-def _fused() -> Callable[..., Tensor]:
-    return fused(scaled)
 
 
 def full_precision(like: Tensor) -> torch.autocast:
@@ -287,19 +278,17 @@ def linear(given: int, made: int, generator: torch.Generator) -> nn.Linear:
     return layer
 
 
-def convolution(
-    given: int, made: int, generator: torch.Generator, *, stride: int = 1, whole: bool = False
-) -> nn.Conv2d:
-    """Returns a 3x3 convolution: orthogonal with the gain of ReLU, no bias at first.
+def orthogonal(layer: nn.Module, generator: torch.Generator, whole: bool = False) -> nn.Module:
+    """Returns a 3x3 convolution made orthogonal with the gain of ReLU, without a bias at first.
 
     Delta-orthogonal, zero but for the kernels' centres, unless `whole` kernels are drawn.
     """
-    layer = skip_init(nn.Conv2d, given, made, 3, stride=stride)
-    drawn = layer.weight if whole else torch.empty(made, given)
+    weight, bias = layer.parameters()
+    drawn = weight if whole else torch.empty(weight.shape[:2])
     nn.init.orthogonal_(drawn, gain=nn.init.calculate_gain("relu"), generator=generator)
     with torch.no_grad():
         if not whole:
-            layer.weight.zero_()
-            layer.weight[:, :, 1, 1] = drawn
-        layer.bias.zero_()
+            weight.zero_()
+            weight[:, :, 1, 1] = drawn
+        bias.zero_()
     return layer
