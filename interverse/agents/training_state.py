@@ -16,6 +16,7 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from interverse.agents.sb3 import WorldVecEnv
+from interverse.agents.tensor_tree import join, split
 from interverse.core.errors import FileFormatError
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.envs import Snapshot
@@ -34,7 +35,7 @@ def checkpoint(model: BaseAlgorithm, env: WorldVecEnv, until: int | None) -> Che
         env: its worlds.
         until: the step of the next regular checkpoint, where this one stands in between.
     """
-    tensors, plain = _split(model.get_parameters())
+    tensors, plain = split(model.get_parameters())
     tensors |= {f"{_LOOSE}{k}": v.detach().clone() for k, v in _loose_tensors(model).items()}
     tensors["rng/torch"] = torch.get_rng_state()
     arrays = {**_arrays(model, env), _WORLDS: np.frombuffer(_worlds(env).to_bytes(), np.uint8)}
@@ -65,7 +66,7 @@ def restore(model: BaseAlgorithm, env: WorldVecEnv, held: Checkpoint) -> int | N
         rng = tensors.pop("rng/torch")
         for name, tensor in _loose_tensors(model).items():
             tensor.data.copy_(tensors.pop(_LOOSE + name))  # in place: its optimiser holds it
-        model.set_parameters(_join(tensors, state["plain"]), exact_match=True)
+        model.set_parameters(join(state["plain"], tensors), exact_match=True)
         env.reset()
         env.venv.unwrapped.restore(Snapshot.from_bytes(rows.pop(_WORLDS).tobytes()))
         _restore_arrays(model, env, rows)
@@ -91,39 +92,6 @@ def _loose_tensors(model: Any) -> dict[str, torch.Tensor]:
     names = ("log_ent_coef",)
     found = {name: getattr(model, name, None) for name in names}
     return {name: tensor for name, tensor in found.items() if tensor is not None}
-
-
-def _split(
-    parameters: Mapping[str, Any], prefix: str = ""
-) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Returns the tensors of nested state dicts by path, and all the rest by path."""
-    tensors: dict[str, torch.Tensor] = {}
-    plain: dict[str, Any] = {}
-    for key, value in parameters.items():
-        path = f"{prefix}{'#' if isinstance(key, int) else ''}{key}"
-        if isinstance(value, torch.Tensor):
-            tensors[path] = value.detach().cpu().contiguous().clone()
-        elif isinstance(value, Mapping):
-            inner = _split(value, path + "|")
-            tensors |= inner[0]
-            plain |= inner[1]
-            if not value:
-                plain[path] = {}
-        else:
-            plain[path] = value
-    return tensors, plain
-
-
-def _join(tensors: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the nested state dicts that `_split` took apart."""
-    out: dict[Any, Any] = {}
-    for path, value in {**plain, **tensors}.items():
-        *parents, last = (int(k[1:]) if k.startswith("#") else k for k in path.split("|"))
-        node = out
-        for key in parents:
-            node = node.setdefault(key, {})
-        node[last] = value
-    return out
 
 
 def _arrays(model: Any, env: WorldVecEnv) -> dict[str, np.ndarray]:

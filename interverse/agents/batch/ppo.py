@@ -23,6 +23,7 @@ from interverse.agents.batch.network import (
     observation_clip,
 )
 from interverse.agents.batch.shaping import shaped_reward
+from interverse.agents.tensor_tree import join, split
 from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.type_checks import Share, check_types, number, validated, whole
 from interverse.rollouts.exported import ExportedPolicy
@@ -213,34 +214,34 @@ class DevicePpo:
 
     def save(self) -> dict[str, Tensor]:
         """Returns all that the rest of a run depends on: networks, worlds, random numbers."""
-        count = torch.tensor((self.steps, self.rate), dtype=torch.float64)
-        out = {"count": count, "tally": self._tally, "returns": self._returns}
-        out |= {f"network.{name}": part for name, part in self.network.state_dict().items()}
-        for place, held in self.optimizer.state_dict()["state"].items():
-            out |= {f"optimizer.{place}.{name}": part for name, part in held.items()}
-        out |= {f"arena.{name}": part for name, part in self.arena.save().items()}
-        out["random.cpu"] = torch.get_rng_state()
+        tree = {
+            "count": torch.tensor((self.steps, self.rate), dtype=torch.float64),
+            "tally": self._tally,
+            "returns": self._returns,
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict()["state"],
+            "arena": self.arena.save(),
+            "random": {"cpu": torch.get_rng_state()},
+        }
         if self.arena.device.type == "cuda":
-            out["random.cuda"] = torch.cuda.get_rng_state(self.arena.device)
-        return {name: part.detach().cpu() for name, part in out.items()}
+            tree["random"]["cuda"] = torch.cuda.get_rng_state(self.arena.device)
+        return split(tree)[0]
 
     def restore(self, saved: Mapping[str, Tensor]) -> None:
         """Goes back to where `save` was called, in a learner made with the same settings."""
-        self.network.load_state_dict(_under(saved, "network."))
-        held: dict[int, dict[str, Tensor]] = {}
-        for name, part in _under(saved, "optimizer.").items():
-            place, _, key = name.partition(".")
-            held.setdefault(int(place), {})[key] = part
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
-        steps, self.rate = saved["count"].tolist()
+        held = join(saved)
+        self.network.load_state_dict(held["network"])
+        moments = held.get("optimizer", {})
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
+        steps, self.rate = held["count"].tolist()
         self.steps = int(steps)
         self._set_rate()
-        self._tally.copy_(saved["tally"])
-        self._returns.copy_(saved["returns"])
-        self.arena.restore(_under(saved, "arena."))
-        torch.set_rng_state(saved["random.cpu"])
-        if "random.cuda" in saved and self.arena.device.type == "cuda":
-            torch.cuda.set_rng_state(saved["random.cuda"], self.arena.device)
+        self._tally.copy_(held["tally"])
+        self._returns.copy_(held["returns"])
+        self.arena.restore(held["arena"])
+        torch.set_rng_state(held["random"]["cpu"])
+        if "cuda" in held["random"] and self.arena.device.type == "cuda":
+            torch.cuda.set_rng_state(held["random"]["cuda"], self.arena.device)
 
     # ------------------------------------------------------------------- acting
 
@@ -422,11 +423,6 @@ class DevicePpo:
             "std": round(float(self.network.log_std.detach().exp().mean()), 3),
             "diverged": int(_diverged(self.arena)),
         }
-
-
-def _under(saved: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Returns the tensors whose names begin with a prefix, without it."""
-    return {n.removeprefix(prefix): part for n, part in saved.items() if n.startswith(prefix)}
 
 
 def _diverged(arena: trifinger.DeviceArena) -> float:

@@ -22,6 +22,7 @@ from torch.nn import functional
 from interverse.agents.pixel.augment import augmentation, centre_crop, random_crop
 from interverse.agents.pixel.half import WideAdam
 from interverse.agents.pixel.networks import PixelSizes, SoftNetworks
+from interverse.agents.tensor_tree import join, split
 from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.type_checks import number, validated, whole
 
@@ -221,27 +222,25 @@ class PixelLearner(ABC):
 
     def state(self) -> dict[str, Tensor]:
         """Returns everything a checkpoint needs, by name."""
-        out = {f"networks/{name}": value for name, value in self.networks.state_dict().items()}
-        out |= {f"extra/{name}": value for name, value in self.extra.state_dict().items()}
-        for label, optimiser in self.optimisers.items():
-            for index, moments in optimiser.state_dict()["state"].items():
-                out |= {f"optimiser/{label}/{index}/{key}": v for key, v in moments.items()}
-        out["generator"] = self.generator.get_state()
-        return {name: value.detach().clone() for name, value in out.items()}
+        moments = {label: one.state_dict()["state"] for label, one in self.optimisers.items()}
+        tree = {
+            "networks": self.networks.state_dict(),
+            "extra": self.extra.state_dict(),
+            "optimisers": moments,
+            "generator": self.generator.get_state(),
+        }
+        return split(tree)[0]
 
     def load(self, state: Mapping[str, Tensor], updates: int) -> None:
         """Puts a saved state into this agent of the same kind and sizes."""
         try:
-            self.networks.load_state_dict(_under("networks/", state))
-            self.extra.load_state_dict(_under("extra/", state))
+            held = join(state)
+            self.networks.load_state_dict(held["networks"])
+            self.extra.load_state_dict(held.get("extra", {}))
             for label, optimiser in self.optimisers.items():
-                moments: dict[int, dict[str, Tensor]] = {}
-                for name, value in _under(f"optimiser/{label}/", state).items():
-                    index, key = name.split("/")
-                    moments.setdefault(int(index), {})[key] = value
-                groups = optimiser.state_dict()["param_groups"]
-                optimiser.load_state_dict({"state": moments, "param_groups": groups})
-            self.generator.set_state(state["generator"])
+                moments = held.get("optimisers", {}).get(label, {})
+                optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
+            self.generator.set_state(held["generator"])
         except (KeyError, RuntimeError, ValueError) as error:
             raise FileFormatError(
                 f"the saved state does not fit this agent: {str(error).splitlines()[0]}",
@@ -418,7 +417,3 @@ def critic_loss(values: Pair, target: Tensor) -> Tensor:
     """Returns half the mean squared error of each critic, summed."""
     one, other = (0.5 * functional.mse_loss(value, target) for value in values)
     return one + other
-
-
-def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): v for name, v in state.items() if name.startswith(prefix)}

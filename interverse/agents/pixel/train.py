@@ -310,7 +310,7 @@ class PixelRun:
             state = {k.removeprefix(_AGENT): v for k, v in tensors.items() if k.startswith(_AGENT)}
             self.agent.load(state, record["updates"])
             self._replay.load(self._folder, record["replay"])
-            self._rng.bit_generator.state = _philox(record["rng"])
+            self._rng.bit_generator.state = record["rng"]
             self.step = held.step
             self.curves.update(record["curves"])
             self._losses = {name: torch.tensor(v) for name, v in record["losses"].items()}
@@ -359,12 +359,6 @@ def check_spaces(env: gym.Env[Any, Any], plan: PixelPlan) -> tuple[gym.spaces.Bo
     if not isinstance(acts, gym.spaces.Box) or len(acts.shape) != 1 or not acts.is_bounded():
         raise InvalidValueError(f"the action space is {acts}", allowed="a bounded Box of one axis")
     return seen, acts
-
-
-def _philox(state: dict[str, Any]) -> dict[str, Any]:
-    """Returns a generator's state as NumPy wants it back from JSON."""
-    inner = {name: np.array(words, dtype=np.uint64) for name, words in state["state"].items()}
-    return {**state, "state": inner, "buffer": np.array(state["buffer"], dtype=np.uint64)}
 
 
 def train(config: PixelTrain, *, make_env: MakeEnv | None = None, progress: bool = False) -> Path:

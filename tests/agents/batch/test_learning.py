@@ -268,7 +268,7 @@ def test_a_critic_may_see_what_the_policy_does_not(tmp_path: Path) -> None:
     settings = PpoSettings(horizon=4, epochs=1, minibatches=1, hidden=(8,), privileged=True)
     policy = run(tmp_path / "run", 64, settings=settings, curriculum=2)
     held = tensors(tmp_path / "run")
-    more = held["network.critic.0.weight"].shape[1] - held["network.actor.0.weight"].shape[1]
+    more = held["network|critic.0.weight"].shape[1] - held["network|actor.0.weight"].shape[1]
     assert more == 1 + 1 + 1 + 1 + 9  # friction and mass of the block, floor, gravity, links
     assert ExportedPolicy.load(policy).weights["0.weight"].shape[1] == 56
 
@@ -321,7 +321,7 @@ def test_a_run_begins_with_a_policy_and_keeps_it_until_the_critic_knows_it(tmp_p
     one, other = (ExportedPolicy.load(folder) for folder in (first, again))
     seen = np.random.default_rng(0).uniform(-1, 1, (32, 56))
     np.testing.assert_allclose(one(seen), other(seen), atol=1e-3)
-    critics = [tensors(tmp_path / name)["network.critic.0.weight"] for name in ("first", "again")]
+    critics = [tensors(tmp_path / name)["network|critic.0.weight"] for name in ("first", "again")]
     assert not torch.equal(*critics)
     with pytest.raises(InvalidValueError, match="the initial policy has layers"):
         run(tmp_path / "other", 64, initial="pushing_2")
