@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interverse.core.errors import check_name
 from interverse.core.registry import Entry, Registry, lazy_names
 
 if TYPE_CHECKING:
@@ -55,11 +54,6 @@ def tagged(tag: str) -> tuple[str, ...]:
     return tuple(name for name in AGENTS if tag in AGENTS[name].tags)
 
 
-def check_agent(name: str, family: str) -> None:
-    """Raises for an agent that is not of a family."""
-    check_name("algorithm", name, tagged(family))
-
-
-__all__ = ["AGENTS", "CEM", "Planner", "check_agent", "run_planner", "tagged"]
+__all__ = ["AGENTS", "CEM", "Planner", "run_planner", "tagged"]
 
 __getattr__ = lazy_names(__name__, dict.fromkeys(("CEM", "Planner", "run_planner"), "cem"))

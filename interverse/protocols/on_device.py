@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from interverse.agents.batch.starts import Starts, merge, on_cpu, pieces, plain_rows
-from interverse.envs import make_vec
+from interverse.agents.batch.starts import Starts, drawn, merge, on_cpu
 from interverse.protocols.protocol import Protocol
 from interverse.worlds import trifinger
 
@@ -56,21 +55,16 @@ def protocol_starts(
 ) -> Starts:
     """Returns the starts of some episodes of one protocol, as `iv.evaluate` has them."""
     settings = {**on_cpu(options), **protocol.options}
-    parts = []
-    for first, size in pieces(len(numbers)):
-        mine = numbers[first : first + size]
-        venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
-        try:
-            driver = venv.unwrapped.driver
-            given = protocol.start(mine)
-            begin = {"episode": mine.tolist(), **({"do": given} if given else {})}
-            venv.reset(seed=[seed] * size, options=begin)
-            refused = protocol.apply(driver, np.arange(size)) if 0 in protocol.at else {}
-            rows = plain_rows(venv.unwrapped.world.save(np.arange(size)))
-            parts.append(rows | {REFUSED: np.isin(np.arange(size), list(refused))})
-        finally:
-            venv.close()
-    return merge([Starts(part) for part in parts], task, settings)
+
+    def begin(venv: Any, mine: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
+        chosen, everyone = numbers[mine], np.arange(len(mine))
+        given = protocol.start(chosen)
+        options = {"episode": chosen.tolist(), **({"do": given} if given else {})}
+        venv.reset(seed=[seed] * len(mine), options=options)
+        refused = protocol.apply(venv.unwrapped.driver, everyone) if 0 in protocol.at else {}
+        return {REFUSED: np.isin(everyone, list(refused))}
+
+    return drawn(task, len(numbers), settings, begin)
 
 
 @torch.no_grad()

@@ -2,11 +2,17 @@
 
 A start is all that `World.save` holds after a reset and the interventions of a curriculum. Draws
 are the worlds' own, with the same addresses (seed, episode).
+
+A task's scripted baseline gives demonstrations: starts along its paths, and actions to imitate.
+Where a reward is met only after a long way, episodes that begin on the way of one who knows it meet
+it soon (Salimans and Chen, 2018), and a policy that begins with what was shown keeps to that way
+(Rajeswaran et al., 2018). Episodes that the baseline did not solve show nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -17,7 +23,6 @@ from interverse.actors.actor import Actor
 from interverse.actors.adaptive import Interpolation
 from interverse.actors.curriculum import FOREVER, Curriculum, check_refusals
 from interverse.core.errors import InvalidValueError
-from interverse.core.files.zip_archive import read_npz
 from interverse.envs import make, make_vec
 from interverse.sim.elements import template
 from interverse.worlds import trifinger
@@ -27,6 +32,9 @@ Rows = dict[str, NDArray[Any]]
 _ROOM = ("constraints", "contacts")  # options of an engine on a device alone
 _MODEL = "model/"  # prefix of model fields in a saved world
 AT_A_TIME = 1024  # worlds in the batch that draws
+_SOLVED = 0.8  # fractional success at the end of an episode worth showing
+_APART = 40  # steps between two starts of a shown episode
+_PAIRED = 8  # steps between two shown actions that are kept
 
 
 def on_cpu(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,31 +53,38 @@ class Starts:
     def __len__(self) -> int:
         return len(next(iter(self.rows.values())))
 
-    def save(self, file: str) -> None:
-        """Writes the rows as an uncompressed NumPy archive."""
-        np.savez(file, **self.rows)  # type: ignore[arg-type]
-
-    @classmethod
-    def load(cls, file: str) -> Starts:
-        """Returns the rows of an archive; nothing is unpickled."""
-        return cls(read_npz(file))
+    def take(self, index: Any) -> Starts:
+        """Returns some of them, as NumPy picks rows."""
+        return Starts({name: rows[index] for name, rows in self.rows.items()})
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartShares:
-    """Shares of starts that begin otherwise than the curriculum has them.
+def drawn(
+    task: str,
+    count: int,
+    settings: Mapping[str, Any],
+    begin: Callable[[Any, NDArray[np.int64]], Mapping[str, NDArray[Any]] | None],
+) -> Starts:
+    """Returns how so many worlds begin.
 
-    Attributes:
-        placed: those at which the first block stands in its goal already.
-        plain: those that the curriculum leaves as the task has them.
+    Args:
+        task: a world's id.
+        count: how many.
+        settings: of the worlds, as the CPU takes them.
+        begin: starts the episodes of these numbers in a batch of worlds; may return more rows.
     """
+    parts = []
+    for first in range(0, count, AT_A_TIME):
+        numbers = np.arange(first, min(first + AT_A_TIME, count))
+        made: Any = make_vec(task, num_envs=len(numbers), autoreset_mode="disabled", **settings)
+        with closing(made) as venv:
+            more = begin(venv, numbers) or {}
+            parts.append(Starts({**_saved(venv), **more}))
+    return merge(parts, task, settings)
 
-    placed: float = 0.0
-    plain: float = 0.0
 
-
-NO_SHARES = StartShares()
+def _saved(venv: Any) -> Rows:
+    state = venv.unwrapped.world.save(np.arange(venv.num_envs))
+    return {name: np.asarray(rows) for name, rows in state.items()}
 
 
 def curriculum_starts(
@@ -79,7 +94,8 @@ def curriculum_starts(
     *,
     seed: int,
     options: Mapping[str, Any],
-    shares: StartShares = NO_SHARES,
+    placed: float = 0.0,
+    plain: float = 0.0,
 ) -> Starts:
     """Returns the first episodes of `count` worlds under a curriculum.
 
@@ -89,28 +105,27 @@ def curriculum_starts(
         count: how many.
         seed: of the first; start i has seed + i.
         options: of the world; its space is A unless it says otherwise.
-        shares: which of them begin otherwise.
+        placed: share of the starts at which the first block stands in its goal already.
+        plain: share of those that the curriculum leaves as the task has them.
     """
     check_drawn_at_start(curriculum)
-    settings = {"space": "A", **on_cpu(options)}
-    parts = []
-    for first, size in pieces(count):
-        venv = make_vec(task, num_envs=size, autoreset_mode="disabled", **settings)
-        try:
-            venv.reset(seed=seed + first)
-            everyone = np.arange(size)
-            curriculum.check(venv.unwrapped.driver)
-            drawn = everyone[round(shares.plain * size) :]
-            if len(drawn):
-                refused = curriculum.intervene(venv.unwrapped.driver, drawn)
-                if len(refused) == len(drawn):
-                    check_refusals(len(refused), next(iter(refused.values())))
-            if shares.placed:
-                _place_first(venv, everyone[size - round(shares.placed * size) :])
-            parts.append(plain_rows(venv.unwrapped.world.save(everyone)))
-        finally:
-            venv.close()
-    return merge([Starts(part) for part in parts], task, settings)
+
+    def begin(venv: Any, numbers: NDArray[np.int64]) -> None:
+        venv.reset(seed=seed + int(numbers[0]))
+        driver, size = venv.unwrapped.driver, len(numbers)
+        everyone = np.arange(size)
+        curriculum.check(driver)
+        changed = everyone[round(plain * size) :]
+        if len(changed):
+            refused = curriculum.intervene(driver, changed)
+            if len(refused) == len(changed):
+                check_refusals(len(refused), next(iter(refused.values())))
+        if placed:  # where something is in the way a world stays as it is
+            values, names = venv.unwrapped.values, ("cartesian_position", "orientation")
+            there = {f"block_0/{name}": values[f"goal_0/{name}"] for name in names}
+            venv.do(there, worlds=everyone[size - round(placed * size) :])
+
+    return drawn(task, count, {"space": "A", **on_cpu(options)}, begin)
 
 
 def check_drawn_at_start(curriculum: Curriculum) -> None:
@@ -133,11 +148,24 @@ def check_drawn_at_start(curriculum: Curriculum) -> None:
             )
 
 
-def _place_first(venv: Any, worlds: NDArray[np.int64]) -> None:
-    """Puts the first block into its goal; worlds where something is in the way stay as they are."""
-    values = venv.unwrapped.values
-    names = ("cartesian_position", "orientation")
-    venv.do({f"block_0/{n}": values[f"goal_0/{n}"] for n in names}, worlds=worlds)
+def merge(parts: Sequence[Starts], task: str, options: Mapping[str, Any]) -> Starts:
+    """Returns starts of a task one after another; fields that some left alone get the scene's."""
+    rows: dict[str, list[NDArray[Any]]] = {}
+    made: Any = make(task, **on_cpu(options))
+    with closing(made) as env:
+        for name in sorted({name for part in parts for name in part.rows}):
+            field = name.removeprefix(_MODEL)
+            rows[name] = [
+                part.rows[name]
+                if name in part.rows
+                else np.repeat(
+                    template(env.unwrapped.world._physics.model, field).reshape(1, -1),
+                    len(part),
+                    axis=0,
+                )
+                for part in parts
+            ]
+    return Starts({name: np.concatenate(found) for name, found in rows.items()})
 
 
 def make_arena(
@@ -161,8 +189,8 @@ def make_arena(
         options: of the world, as for `make`.
     """
     options = options or {}
-    env: Any = make(task, **on_cpu(options))
-    try:
+    made: Any = make(task, **on_cpu(options))
+    with closing(made) as env:
         return trifinger.DeviceArena(
             env.unwrapped.world,
             num_worlds=num_worlds,
@@ -171,48 +199,65 @@ def make_arena(
             groups=groups,
             room={name: options[name] for name in _ROOM if name in options},
         )
-    finally:
-        env.close()
 
 
-def pieces(count: int) -> Iterator[tuple[int, int]]:
-    """Yields first and size of the batches that draw so many starts."""
-    for first in range(0, count, AT_A_TIME):
-        yield first, min(AT_A_TIME, count - first)
+# --------------------------------------------------------------------------------- demonstrations
 
 
-def plain_rows(state: Mapping[str, Any]) -> Rows:
-    """Returns the rows of saved worlds as NumPy arrays."""
-    return {name: np.asarray(rows) for name, rows in state.items()}
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Demonstrations:
+    """What solved episodes showed.
 
-
-def merge(parts: Sequence[Starts], task: str, options: Mapping[str, Any]) -> Starts:
-    """Returns starts one after another; fields that some left alone get the scene's values.
-
-    Args:
-        parts: starts of the same task.
-        task: a world's id.
-        options: of the world.
+    Attributes:
+        starts: states along them.
+        observations, actions: some of their steps, (n, k) and (n, 9), float32.
     """
-    env: Any = make(task, **on_cpu(options))
-    try:
-        model = env.unwrapped.world._physics.model
-        return Starts(_joined([part.rows for part in parts], model))
-    finally:
-        env.close()
+
+    starts: Starts
+    observations: NDArray[np.float32]
+    actions: NDArray[np.float32]
 
 
-def _joined(parts: Sequence[Rows], model: Any = None) -> Rows:
-    names = sorted({name for part in parts for name in part})
-    out = {}
-    for name in names:
-        rows = []
-        for part in parts:
-            if name in part:
-                rows.append(part[name])
-                continue
-            count = len(next(iter(part.values())))
-            shared = template(model, name.removeprefix(_MODEL)).reshape(1, -1)
-            rows.append(np.repeat(shared, count, axis=0))
-        out[name] = np.concatenate(rows)
-    return out
+def demonstrate(
+    task: str,
+    curriculum: Curriculum,
+    episodes: int,
+    *,
+    seed: int,
+    options: Mapping[str, Any],
+    plain: float = 0.1,
+) -> Demonstrations:
+    """Plays episodes of the scripted baseline on the CPU engine; it takes seconds for each.
+
+    The arguments are those of `curriculum_starts`, and `episodes` are played side by side.
+    """
+    settings = {"space": "A", **on_cpu(options)}
+    made: Any = make_vec(task, num_envs=episodes, autoreset_mode="disabled", **settings)
+    with closing(made) as venv:
+        world = venv.unwrapped.world
+        policy = world.scripted_policy()
+        if policy is None:
+            raise InvalidValueError(
+                f"{task} has no scripted baseline to learn from", fix="Leave out shown"
+            )
+        venv.reset(seed=seed)
+        curriculum.check(venv.unwrapped.driver)
+        curriculum.intervene(venv.unwrapped.driver, np.arange(episodes)[round(plain * episodes) :])
+        seen, saved, pairs, info = world.observe(), [], [], {}
+        for step in range(world.max_steps - 1):
+            if step % _APART == 0:
+                saved.append(Starts(_saved(venv)))
+            action = policy(seen)
+            if step % _PAIRED == 0:
+                pairs.append((np.array(seen, np.float32), np.array(action, np.float32)))
+            seen, _, _, _, info = venv.step(action)
+    good = np.flatnonzero(np.asarray(info["fractional_success"]) > _SOLVED)
+    if not len(good):
+        raise InvalidValueError(
+            f"the scripted baseline solved none of {episodes} episodes of {task}",
+            fix="Show more episodes",
+        )
+    observations, actions = (np.concatenate([p[k][good] for p in pairs]) for k in range(2))
+    starts = merge([part.take(good) for part in saved], task, settings)
+    return Demonstrations(starts, observations, actions)

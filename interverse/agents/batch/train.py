@@ -16,33 +16,27 @@ from rich.console import Console
 
 from interverse._version import __version__
 from interverse.actors.curriculum import Curriculum, training_curriculum
-from interverse.agents import check_agent
-from interverse.agents.batch.demonstrations import Demonstrations, demonstrate
+from interverse.agents import tagged
 from interverse.agents.batch.network import check_initial
 from interverse.agents.batch.ppo import DevicePpo, PpoSettings
 from interverse.agents.batch.starts import (
     AT_A_TIME,
+    Demonstrations,
     Starts,
-    StartShares,
     check_drawn_at_start,
     curriculum_starts,
+    demonstrate,
     make_arena,
     merge,
 )
 from interverse.agents.policies import TRAINED, trained_policy
-from interverse.core.errors import (
-    FileFormatError,
-    InvalidValueError,
-    check_name,
-    check_number,
-    check_whole,
-)
+from interverse.core.errors import FileFormatError, InvalidValueError, check_whole
 from interverse.core.files.atomic import write_json
 from interverse.core.files.checkpoints import Checkpoint, Checkpoints
 from interverse.core.files.json_text import plain
 from interverse.core.rng import generator, region_seed
 from interverse.core.run import CHECKPOINTS, Display, Run, duration
-from interverse.core.type_checks import check_types
+from interverse.core.type_checks import Share, check_types, number, one_of, validated, whole
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import one_thread
 from interverse.rollouts.policy_world import space_note
@@ -103,6 +97,7 @@ def trained_steps(folder: Path) -> int:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+@validated
 class DeviceTrain:
     """Trains PPO beside many worlds; started again with the same flags, it goes on."""
 
@@ -110,7 +105,7 @@ class DeviceTrain:
     """A world's id: reaching, pushing, picking, pick_and_place or stacking2 of trifinger."""
     out: Path
     """A folder for checkpoints, curves and the exported policy."""
-    algorithm: str = "ppo"
+    algorithm: Annotated[str, one_of(tagged("batch"))] = "ppo"
     """The learner; each has flags of its own: `interverse train --algorithm NAME --help`."""
     device: str = ""
     """cpu (MuJoCo) or cuda (MuJoCo Warp); by default cuda where there is one."""
@@ -122,11 +117,11 @@ class DeviceTrain:
     """CausalWorld's: 0 none, 1 goals, 2 everything; by default 1, or 0 beside actors."""
     actor: tuple[str, ...] = ()
     """Actors that draw the starts instead, such as visual or physical_properties:group=block."""
-    space: SpaceName = "A"
+    space: Annotated[SpaceName, one_of(SPACE_NAMES)] = "A"
     """The space that starts are drawn from; B and A_B are the tests', and the run says so."""
-    seed: int = 0
+    seed: Annotated[int, whole(_LARGEST_SEED, least=0)] = 0
     """The seed of everything."""
-    checkpoint_every: int = 10_000_000
+    checkpoint_every: Annotated[int, whole(10**12)] = 10_000_000
     """Steps between checkpoints; there is one every five minutes anyhow."""
     seconds: float = 0.0
     """The most that this call may take; 0 for no limit."""
@@ -138,22 +133,22 @@ class DeviceTrain:
     """Options of the worlds; by default 3 substeps a step, as published."""
     starts: Annotated[int, tyro.conf.Suppress] = 0
     """How many different episode starts are drawn; 0 for the usual number."""
-    brief: Annotated[float | None, tyro.conf.Suppress] = None
+    brief: Annotated[float | None, tyro.conf.Suppress, number(most=1.0)] = None
     """Share of the worlds whose episodes are a fifth as long; the others play whole ones. Worlds
     stand in eight groups, so it is a multiple of 1/8; by default 0.75, or 0 with fewer worlds than
     groups."""
-    placed: Annotated[float, tyro.conf.Suppress] = 0.0
+    placed: Annotated[Share, tyro.conf.Suppress] = 0.0
     """Share of the starts at which the first block stands in its goal already."""
-    plain: Annotated[float, tyro.conf.Suppress] = 0.1
+    plain: Annotated[Share, tyro.conf.Suppress] = 0.1
     """Share of the starts that the curriculum leaves as the task has them, those of P0, to the
     nearest whole one."""
     initial: Annotated[str, tyro.conf.Suppress] = ""
     """A policy that this learner trained with the same options of the world, for this task or one
     of the same observations, to begin with: one of the package's or a folder."""
-    shown: Annotated[float | None, tyro.conf.Suppress] = None
+    shown: Annotated[float | None, tyro.conf.Suppress, number(most=1.0)] = None
     """Share of the starts on paths of the task's scripted baseline, see
-    `interverse.agents.batch.demonstrations`."""
-    demonstrations: Annotated[int | None, tyro.conf.Suppress] = None
+    `interverse.agents.batch.starts`."""
+    demonstrations: Annotated[int | None, tyro.conf.Suppress, whole(10_000)] = None
     """Episodes of the baseline that are played for `shown` or the settings' `imitation`, solved or
     not; 256 by default."""
     shaping: Annotated[str, tyro.conf.Suppress] = "progress"
@@ -162,7 +157,6 @@ class DeviceTrain:
     """Hyper-parameters of PPO."""
 
     def __post_init__(self) -> None:
-        check_agent(self.algorithm, "batch")
         device = self.device or usual_device()
         # MuJoCo's worlds on the CPU give Torch tensors here: they are the device "torch" there.
         object.__setattr__(self, "device", "torch" if device == "cpu" else device)
@@ -172,34 +166,46 @@ class DeviceTrain:
             if given is None or (given == 0 and name != "shown"):
                 object.__setattr__(self, name, getattr(sizes, name))
         check_types(DeviceTrain, {item.name: getattr(self, item.name) for item in fields(self)})
-        check_whole(self.seed, "seed", _LARGEST_SEED, least=0)
-        check_name("space", self.space, SPACE_NAMES)
         if self.curriculum is None:
             object.__setattr__(self, "curriculum", 0 if self.actor else 1)
         if self.brief is None:
             object.__setattr__(self, "brief", 0.75 if self.num_envs >= _GROUPS else 0.0)
         check_drawn_at_start(self.drawn())
-        for name in ("steps", "checkpoint_every"):
-            check_whole(getattr(self, name), name, 10**12)
-        for name in ("num_envs", "starts"):
-            check_whole(getattr(self, name), name, 1_000_000)
-        if self.demonstrations is not None:
-            check_whole(self.demonstrations, "demonstrations", 10_000)
-            if not self.shown and not self.settings.imitation:
+        for name, most in (("steps", 10**12), ("num_envs", 10**6), ("starts", 10**6)):
+            check_whole(getattr(self, name), name, most)
+        if self.demonstrations is not None and not self.shown and not self.settings.imitation:
+            raise InvalidValueError(
+                f"demonstrations is {self.demonstrations}, and none is used",
+                fix="Set shown or imitation above 0, or leave out demonstrations",
+            )
+        groups = (self.brief or 0.0) * _GROUPS
+        few = self.num_envs < _GROUPS and 0.0 < groups < _GROUPS
+        if few or groups != round(groups):
+            raise InvalidValueError(
+                f"brief is {self.brief} of {self.num_envs:,} worlds",
+                allowed=f"0, 1, and from {_GROUPS} worlds on every multiple of 1/{_GROUPS}",
+            )
+        for name, many in (("placed", min(self.starts, AT_A_TIME)), ("shown", self.starts)):
+            share = getattr(self, name)
+            if share and not round(share * many):
                 raise InvalidValueError(
-                    f"demonstrations is {self.demonstrations}, and none is used",
-                    fix="Set shown or imitation above 0, or leave out demonstrations",
+                    f"{name} is {share}, and of {many:,} starts that is none",
+                    fix=f"Raise {name} or starts, or leave out {name}",
                 )
-        for name in ("brief", "placed", "plain", "shown"):
-            check_number(getattr(self, name), name, most=1.0)
-        self._check_shares()
         if self.shaping != "progress":
             raise InvalidValueError(f"shaping is {self.shaping!r}", allowed="progress")
         if self.settings.horizon * self.num_envs < 2:
             raise InvalidValueError(
                 "an update has one step of one world", fix="Raise horizon or num_envs"
             )
-        self._check_options()
+        # Options that the worlds on the device would not follow are refused.
+        check_device_name(self.device)
+        for name in ("device", "space"):
+            if name in self.options:
+                raise InvalidValueError(
+                    f"option {name} is {self.options[name]!r}", fix=f"Give {name} itself"
+                )
+        trifinger.check_device_options(self.world_options(), self.device)
 
     def usual_sizes(self) -> BatchSizes:
         """Returns the sizes that this task has on this device, unless others are given."""
@@ -219,33 +225,6 @@ class DeviceTrain:
     def drawn(self) -> Curriculum:
         """Returns what draws the starts."""
         return training_curriculum(self.curriculum or 0, self.actor, self.space)
-
-    def _check_shares(self) -> None:
-        """Raises for shares that so many worlds or starts cannot have."""
-        groups = (self.brief or 0.0) * _GROUPS
-        few = self.num_envs < _GROUPS and 0.0 < groups < _GROUPS
-        if few or groups != round(groups):
-            raise InvalidValueError(
-                f"brief is {self.brief} of {self.num_envs:,} worlds",
-                allowed=f"0, 1, and from {_GROUPS} worlds on every multiple of 1/{_GROUPS}",
-            )
-        for name, many in (("placed", min(self.starts, AT_A_TIME)), ("shown", self.starts)):
-            share = getattr(self, name)
-            if share and not round(share * many):
-                raise InvalidValueError(
-                    f"{name} is {share}, and of {many:,} starts that is none",
-                    fix=f"Raise {name} or starts, or leave out {name}",
-                )
-
-    def _check_options(self) -> None:
-        """Raises for options that the worlds on the device would not follow."""
-        check_device_name(self.device)
-        for name in ("device", "space"):
-            if name in self.options:
-                raise InvalidValueError(
-                    f"option {name} is {self.options[name]!r}", fix=f"Give {name} itself"
-                )
-        trifinger.check_device_options(self.world_options(), self.device)
 
     def world_options(self) -> trifinger.TriFingerOptions:
         """Returns the options of the worlds on the device, whole."""
@@ -324,7 +303,8 @@ def drawn_starts(config: DeviceTrain) -> Starts:
         config.starts if curriculum.stages or config.placed else 1,
         seed=region_seed("training", config.seed),
         options={**config.options, "space": config.space},
-        shares=StartShares(placed=config.placed, plain=config.plain),
+        placed=config.placed,
+        plain=config.plain,
     )
 
 
@@ -348,15 +328,10 @@ def mixed(starts: Starts, shown: Starts, config: DeviceTrain) -> Starts:
     draw = generator(seed=config.seed, name="device/mixed_starts").permutation
     count = round((config.shown or 0.0) * config.starts)
     parts = [
-        Starts({name: rows[picked] for name, rows in part.rows.items()})
-        for part, picked in (
-            (starts, np.resize(draw(len(starts)), config.starts - count)),
-            (shown, np.resize(draw(len(shown)), count)),
-        )
+        starts.take(np.resize(draw(len(starts)), config.starts - count)),
+        shown.take(np.resize(draw(len(shown)), count)),
     ]
-    whole = merge(parts, config.task, config.options).rows
-    order = draw(config.starts)
-    return Starts({name: rows[order] for name, rows in whole.items()})
+    return merge(parts, config.task, config.options).take(draw(config.starts))
 
 
 def _learn(
@@ -381,7 +356,13 @@ def _learn(
     with run:
         learner = DevicePpo(arena, config.settings, seed=config.seed)
         if (saved := run.resume()) is not None:
-            _restore(learner, saved, config.out)
+            try:
+                learner.restore(saved.tensors)
+            except (KeyError, ValueError, RuntimeError) as error:
+                raise FileFormatError(
+                    f"the checkpoint in {config.out} is none of this run: {error}",
+                    fix="Remove it to begin again",
+                ) from error
             curve += saved.record["curve"]
         if shown is not None and config.settings.imitation:
             learner.imitate(*(torch.as_tensor(a) for a in (shown.observations, shown.actions)))
@@ -390,7 +371,7 @@ def _learn(
         begun = learner.steps
         clock: list[float] = []  # when the first updates were done
 
-        def told(row: dict[str, Any]) -> None:
+        def reported(row: dict[str, Any]) -> None:
             curve.append(row)
             run.log(row["steps"], {name: value for name, value in row.items() if name != "steps"})
             run.show(row["steps"], f"fraction {row['fraction']:.2f}, success {row['success']:.2f}")
@@ -411,21 +392,15 @@ def _learn(
                 clock.append(time.monotonic())
                 if len(clock) == _FIRST:
                     rate = (learner.steps - begun) * (1 - 1 / _FIRST) / (clock[-1] - clock[0])
-                    run.say(_outlook(config, learner.steps, rate))
+                    left = duration((config.steps - learner.steps) / rate)
+                    reached = f"; expect {told}." if (told := config.expects()) else "."
+                    run.say(f"About {left} on this machine, at {rate:,.0f} steps a second{reached}")
             run.keep(learner.steps, state)
 
-        learner.learn(config.steps, report=told, updated=updated, seconds=config.seconds)
+        learner.learn(config.steps, report=reported, updated=updated, seconds=config.seconds)
         if learner.steps < config.steps or not (config.out / "policy").exists():
             run.save(state())
     return config.out / "policy"
-
-
-def _outlook(config: DeviceTrain, done: int, rate: float) -> str:
-    """Returns how long a run takes at so many steps a second, and what it comes to."""
-    line = (
-        f"{duration((config.steps - done) / rate)} on this machine, at {rate:,.0f} steps a second"
-    )
-    return f"About {line}; expect {config.expects()}." if config.expects() else f"About {line}."
 
 
 def _initial_policy(name: str) -> ExportedPolicy:
@@ -450,13 +425,3 @@ def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, A
     for name in _FREE:
         del record[name]
     return dict(plain(record))
-
-
-def _restore(learner: DevicePpo, saved: Checkpoint, folder: Path) -> None:
-    try:
-        learner.restore(saved.tensors)
-    except (KeyError, ValueError, RuntimeError) as error:
-        raise FileFormatError(
-            f"the checkpoint in {folder} is none of this run: {error}",
-            fix="Remove it to begin again",
-        ) from error

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, final, get_args
 
 import tyro
 
-from interverse.agents import AGENTS, check_agent, tagged
+from interverse.agents import AGENTS, tagged
 from interverse.agents.pixel.agent import AgentOptions, PixelHyper, PixelLearner
 from interverse.agents.pixel.networks import PixelSizes
 from interverse.core.errors import InvalidValueError, check_name, check_whole
@@ -169,7 +169,7 @@ def preset(
         task: some agents have other settings in some.
         decisions: of an episode; by default those of the schedule for the task.
     """
-    check_agent(algorithm, "pictures")
+    check_name("algorithm", algorithm, tagged("pictures"))
     every: tuple[str, ...] = get_args(PixelPreset)
     authored = "authored" in AGENTS[algorithm].tags
     known = every if authored else [one for one in every if one != "authors"]

@@ -22,7 +22,7 @@ from interverse.worlds import trifinger
 torch = pytest.importorskip("torch")
 
 from interverse.agents.batch.ppo import DevicePpo, PpoSettings  # noqa: E402
-from interverse.agents.batch.starts import StartShares, curriculum_starts, make_arena  # noqa: E402
+from interverse.agents.batch.starts import curriculum_starts, make_arena  # noqa: E402
 from interverse.agents.batch.train import (  # noqa: E402
     DeviceTrain,
     demonstrations_of,
@@ -83,7 +83,8 @@ def test_some_starts_are_plain_and_some_have_the_first_block_in_its_goal() -> No
         8,
         seed=0,
         options=OPTIONS,
-        shares=StartShares(placed=0.5, plain=0.25),
+        placed=0.5,
+        plain=0.25,
     )
     block = starts.rows["physics"][:, 10:12]  # time, nine joints, then the first block
     there = np.isclose(block, starts.rows["store/goal/position"][:, 0, :2]).all(axis=1)
