@@ -8,7 +8,7 @@ both are folded into the first layer on export, and the file is a plain multilay
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, final
 
 import numpy as np
@@ -32,16 +32,37 @@ def observation_clip(normalised: bool) -> float:
     return CLIP if normalised else RAW_CLIP
 
 
-_SHOWN = 3  # numbers of a list that a message names
-
-
 def check_initial(policy: ExportedPolicy, options: trifinger.TriFingerOptions) -> None:
     """Raises unless a network that learns with these options of the world can be this policy.
 
     Layers are compared where the network is known, in `ActorCritic.adopt`.
     """
-    for name, given, wanted in (*_interface(policy, options), *_form(policy, options)):
-        if not _same(given, wanted):
+    known = policy_world(policy)
+    trained = {**known.defaults, **known.options}
+    card, weights = policy.card, policy.weights
+    low, high = trifinger.DeviceArena.action_limits(options)
+    width = len(weights["obs.mean"])
+    pairs: list[tuple[str, Any, Any]] = [  # what the policy has, and this run
+        (name, trained[name], getattr(options, name))
+        for name in INTERFACE
+        if name in trained and hasattr(options, name)
+    ]
+    pairs += [
+        ("activation", card.activation, ACTIVATION),
+        ("squash", card.squash, False),
+        ("clip", card.clip, observation_clip(options.normalize_observations)),
+        ("inputs", card.inputs, []),
+        ("low", card.low, low),
+        ("high", card.high, high),
+        ("obs.mean", weights["obs.mean"].tolist(), [0.0] * width),
+        ("obs.std", weights["obs.std"].tolist(), [1.0] * width),
+    ]
+    for name, given, wanted in pairs:
+        if isinstance(wanted, list) and wanted:  # within what float32 keeps
+            same = len(given) == len(wanted) and np.allclose(given, wanted, atol=1e-6)
+        else:
+            same = given == wanted
+        if not same:
             raise InvalidValueError(
                 f"the initial policy has {name} {_short(given)}",
                 allowed=f"{_short(wanted)} in this run",
@@ -49,45 +70,10 @@ def check_initial(policy: ExportedPolicy, options: trifinger.TriFingerOptions) -
             )
 
 
-def _interface(
-    policy: ExportedPolicy, options: trifinger.TriFingerOptions
-) -> Iterator[tuple[str, Any, Any]]:
-    """Yields what the card says of observations, actions and steps, beside the run's own."""
-    known = policy_world(policy)
-    trained = {**known.defaults, **known.options}
-    for name in INTERFACE:
-        if name in trained and hasattr(options, name):
-            yield name, trained[name], getattr(options, name)
-
-
-def _form(
-    policy: ExportedPolicy, options: trifinger.TriFingerOptions
-) -> Iterator[tuple[str, Any, Any]]:
-    """Yields what decides how weights become actions, beside what the learner's network has."""
-    card, weights = policy.card, policy.weights
-    low, high = trifinger.DeviceArena.action_limits(options)
-    width = len(weights["obs.mean"])
-    yield "activation", card.activation, ACTIVATION
-    yield "squash", card.squash, False
-    yield "clip", card.clip, observation_clip(options.normalize_observations)
-    yield "inputs", card.inputs, []
-    yield "low", card.low, low
-    yield "high", card.high, high
-    yield "obs.mean", weights["obs.mean"].tolist(), [0.0] * width
-    yield "obs.std", weights["obs.std"].tolist(), [1.0] * width
-
-
-def _same(given: Any, wanted: Any) -> bool:
-    """Returns whether these are equal; numbers of a list within what float32 keeps of them."""
-    if isinstance(wanted, list) and wanted:
-        return len(given) == len(wanted) and bool(np.allclose(given, wanted, atol=1e-6))
-    return bool(given == wanted)
-
-
 def _short(value: Any) -> str:
     """Returns a value as it is shown: of a long list the first numbers."""
-    if isinstance(value, list) and len(value) > _SHOWN:
-        return f"[{', '.join(f'{v:.4g}' for v in value[:_SHOWN])}, ...]"
+    if isinstance(value, list) and len(value) > 3:
+        return f"[{', '.join(f'{v:.4g}' for v in value[:3])}, ...]"
     return repr(value)
 
 

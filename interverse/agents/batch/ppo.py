@@ -117,42 +117,22 @@ class DevicePpo:
         more = arena.view().hidden.shape[1] if settings.privileged else 0
         clip = observation_clip(arena.options.normalize_observations)
         self.network = ActorCritic(features, 9, settings.hidden, more, clip).to(arena.device)
-        self._rest()
+        last: Any = self.network.actor[-1]  # the untrained mean action is the resting pose
+        torch.nn.init.normal_(last.weight, 0.0, 0.01)
+        with torch.no_grad():
+            last.bias.copy_(arena.rest_action())
         policy = [self.network.log_std, *self.network.actor.parameters()]
-        groups: list[dict[str, Any]] = [{"params": policy}]
-        groups.append({"params": self.network.critic.parameters()})
+        groups = [{"params": policy}, {"params": list(self.network.critic.parameters())}]
         self.optimizer = torch.optim.Adam(groups, lr=settings.rate)
         self.rate, self.steps = settings.rate, 0
-        self._buffer = self._empty()
+        t, n, width = settings.horizon, arena.num_worlds, self.network.seen_width + more
+        shapes = ((t, n, width), (t, n, 9), (t, n), (t + 1, n), (t, n), (t, n))
+        self._buffer = Rollout(*(torch.zeros(shape, device=arena.device) for shape in shapes))
         self._shown: tuple[Tensor, Tensor] | None = None
         self._begun = False  # whether the first policy was a learned one
         self._initial: ExportedPolicy | None = None
         self._tally = torch.zeros(4, device=arena.device)  # fraction, solved, return, episodes
         self._returns = torch.zeros(arena.num_worlds, device=arena.device)
-
-    def _rest(self) -> None:
-        """Makes the untrained mean action the resting pose."""
-        last: Any = self.network.actor[-1]
-        torch.nn.init.normal_(last.weight, 0.0, 0.01)
-        rest = self.arena.rest_action()
-        with torch.no_grad():
-            last.bias.copy_(rest)
-
-    def _empty(self) -> Rollout:
-        t, n, where = self.settings.horizon, self.arena.num_worlds, self.arena.device
-        width = self.network.seen_width + self.network.hidden
-
-        def empty(*shape: int) -> Tensor:
-            return torch.zeros(shape, device=where)
-
-        return Rollout(
-            empty(t, n, width),
-            empty(t, n, 9),
-            empty(t, n),
-            empty(t + 1, n),
-            empty(t, n),
-            empty(t, n),
-        )
 
     def begin_with(self, policy: ExportedPolicy) -> None:
         """Takes an exported policy to begin with, unless this run has learned already."""
@@ -317,7 +297,16 @@ class DevicePpo:
                 divergences.append(self._descend(rows, entropy, near))
         kl = float(torch.stack(divergences).mean())
         if not critic_alone:  # else the rate would rise while the policy stays
-            self._adapt(kl, min(1.0, max(0.25, 2.0 * (1.0 - progress))))
+            # Slows down where the policy changed too much, speeds up where too little.
+            share = min(1.0, max(0.25, 2.0 * (1.0 - progress)))
+            (low, high), (least, most) = settings.kl, settings.rates
+            if kl > high * share:
+                self.rate = max(self.rate / 1.3, least)
+            elif kl < low * share:
+                self.rate = min(self.rate * 1.2, most)
+            self._set_rate()
+            with torch.no_grad():
+                self.network.log_std.clip_(min=settings.least_std)
         return kl
 
     def _critic_alone(self) -> bool:
@@ -356,17 +345,6 @@ class DevicePpo:
         self.optimizer.step()
         return ((ratio - 1.0) - (log_prob - old)).mean().detach()
 
-    def _adapt(self, kl: float, share: float) -> None:
-        """Slows down where the policy changed too much, speeds up where too little."""
-        (low, high), (least, most) = self.settings.kl, self.settings.rates
-        if kl > high * share:
-            self.rate = max(self.rate / 1.3, least)
-        elif kl < low * share:
-            self.rate = min(self.rate * 1.2, most)
-        self._set_rate()
-        with torch.no_grad():
-            self.network.log_std.clip_(min=self.settings.least_std)
-
     def _set_rate(self) -> None:
         policy, critic = self.optimizer.param_groups
         policy["lr"] = self.rate
@@ -402,16 +380,15 @@ class DevicePpo:
             # a resumed run reports where the whole one would
             if self.steps % between == 0 or self.steps >= steps:
                 spent = time.perf_counter() - begun
-                report(
-                    self._row(kl)
-                    | {"seconds": round(spent, 1), "rate": round((self.steps - first) / spent)}
-                )
+                rate = round((self.steps - first) / spent)
+                report(self._row(kl) | {"seconds": round(spent, 1), "rate": rate})
             updated()
 
     def _row(self, kl: float) -> dict[str, Any]:
         fraction, solved, returned, count = (float(v) for v in self._tally)
         self._tally.zero_()
         many = max(count, 1.0)
+        diverged = getattr(self.arena.engine, "diverged", torch.zeros(1))  # MuJoCo raises instead
         return {
             "steps": self.steps,
             "fraction": round(fraction / many, 4),
@@ -421,10 +398,5 @@ class DevicePpo:
             "kl": round(kl, 4),
             "learning_rate": round(self.rate, 6),
             "std": round(float(self.network.log_std.detach().exp().mean()), 3),
-            "diverged": int(_diverged(self.arena)),
+            "diverged": int(diverged.sum()),
         }
-
-
-def _diverged(arena: trifinger.DeviceArena) -> float:
-    flags = getattr(arena.engine, "diverged", None)
-    return 0.0 if flags is None else float(flags.sum())
