@@ -1,17 +1,18 @@
-"""Nested state dicts as the flat tensors of a checkpoint, and back."""
+"""Nested states of learners as the flat tensors of a checkpoint, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 
 def split(
     tree: Mapping[Any, Any], prefix: str = ""
 ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Returns copies of the tensors of nested dicts by path, and all the rest by path.
+    """Returns copies of the tensors and arrays of nested dicts by path, and all the rest by path.
 
     >>> split({"a": {0: torch.zeros(1)}, "rate": 0.1})
     ({'a|#0': tensor([0.])}, {'rate': 0.1})
@@ -20,7 +21,9 @@ def split(
     plain: dict[str, Any] = {}
     for key, value in tree.items():
         path = f"{prefix}{'#' if isinstance(key, int) else ''}{key}"
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, np.ndarray):
+            tensors[path] = torch.tensor(value)
+        elif isinstance(value, torch.Tensor):
             tensors[path] = value.detach().clone()
         elif isinstance(value, Mapping):
             inner = split(value, path + "|")

@@ -20,7 +20,7 @@ from interverse._version import __version__
 from interverse.actors.curriculum import training_curriculum
 from interverse.agents import AGENTS, presets, tagged
 from interverse.agents.presets import Hyper, Preset, preset
-from interverse.agents.sb3 import WorldVecEnv, export
+from interverse.agents.sb3 import WorldVecEnv, checkpoint, export, restore
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
@@ -51,8 +51,6 @@ try:
     from stable_baselines3.common.logger import KVWriter, Logger
     from stable_baselines3.common.noise import NormalActionNoise
     from stable_baselines3.common.policies import ActorCriticPolicy
-
-    from interverse.agents import training_state
 except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 
@@ -187,14 +185,14 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
         model.set_logger(Logger(None, [_Curves(run)]))
         held, folder = run.resume(), config.out / POLICY_FOLDER
         # The step that the next regular checkpoint comes after: a stop in between moves none.
-        until = None if held is None else training_state.restore(model, env, held)
+        until = None if held is None else restore(model, env, held)
 
         def state(until: int | None = None) -> Checkpoint:
             policy = _policy(record, model)
             # Where nothing was learned the files stay: results are tied to their bytes.
             if not _holds(folder, policy):
                 policy.save(folder)
-            return training_state.checkpoint(model, env, until)
+            return checkpoint(model, env, until)
 
         if watcher is not None:
             watcher.started(model.num_timesteps)
