@@ -58,32 +58,6 @@ def test_the_graph_holds_every_effect_that_is_seen(envs, task):
     assert acted > 20
 
 
-@pytest.mark.parametrize(
-    ("cause", "value", "effect"),
-    [
-        ("gravity", -5.0, "joint_positions"),
-        ("finger_0/lower/mass", 0.09, "joint_positions"),
-        ("robot/joint_damping", 0.05, "joint_velocities"),
-        ("block_0/mass", 0.09, "block_0/cartesian_position"),
-        ("floor/friction", 0.31, "block_0/cartesian_position"),
-        ("block_0/friction", 0.5, "block_0/cartesian_position"),
-        ("block_0/size", (0.09, 0.09, 0.09), "block_0/cartesian_position"),
-        ("joint_positions", (-0.9, -0.5, -1.0) * 3, "end_effector_positions"),
-        ("goal_0/cartesian_position", (0.0, -0.06, 0.0325), "fractional_success"),
-    ],
-)
-def test_causes_have_the_effects_that_are_declared(envs, cause, value, effect):
-    env = envs("pushing", skip_frame=4)
-    start = {"block_0/linear_velocity": (0.3, 0.1, 0.0)}  # it slides: friction is felt
-    env.reset(seed=0, options={"do": start})
-    fact = play(env)
-    env.reset(seed=0, options={"do": start})
-    env.unwrapped.do({cause: value})
-    seen = play(env)
-    assert not np.array_equal(fact[effect], seen[effect])
-    assert effect in env.unwrapped.graph.effects_later(cause)
-
-
 def test_looks_cause_nothing_and_the_graph_is_a_dag_but_for_constraints(envs):
     graph = envs("pushing").unwrapped.graph
     for name in ("floor/color", "block_0/color", "light/direction", "camera_1/position"):

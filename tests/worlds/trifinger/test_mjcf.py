@@ -13,7 +13,6 @@ from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.worlds.trifinger import robot
 from interverse.worlds.trifinger.contacts import (
     FINGERS,
-    WALL_GEOMS,
     contacts,
     surface_frictions,
     touch_sensors,
@@ -115,22 +114,6 @@ def test_effective_inertias_and_their_scaling():
     )
 
 
-def test_pair_frictions_are_products():
-    scene = ArenaScene(
-        blocks=(Block(friction=0.8), Block(position=(0.1, 0, 0.0325))),
-        floor_friction=0.3,
-        stage_friction=0.6,
-    )
-    model = compile_scene(scene)
-    assert model.pair("floor:block_0").friction[:2] == pytest.approx(0.24)
-    assert model.pair("stage_0:block_0").friction[:2] == pytest.approx(0.48)
-    assert model.pair("block_0:block_1").friction[:2] == pytest.approx(0.8)
-    assert model.pair("finger_2_tip:block_1").friction[:2] == pytest.approx(0.5)
-    assert model.pair("floor:finger_0_tip").friction[:2] == pytest.approx(0.15)
-    for name in WALL_GEOMS:
-        assert model.geom(name).friction[0] == pytest.approx(0.3)
-
-
 def test_frictions_of_many_worlds_are_those_of_the_model():
     scene = ArenaScene(
         blocks=(Block(friction=0.9), Block(position=(0.1, 0, 0.03))),
@@ -144,39 +127,6 @@ def test_frictions_of_many_worlds_are_those_of_the_model():
     names = [pair.name for pair in contacts(scene)]
     assert names == [model.pair(i).name for i in range(model.npair)]
     assert np.array_equal(found, np.tile(model.pair_friction[:, 0], (3, 1)))
-
-
-def test_an_edited_block_equals_a_rebuilt_one():
-    """Mass, size and friction written per world, against models compiled with them."""
-    sizes = np.array([[0.05, 0.06, 0.07], [0.09, 0.08, 0.065], [0.065, 0.065, 0.065]])
-    masses, grips = np.array([0.02, 0.05, 0.1]), np.array([0.4, 0.9, 1.0])
-    batch = Batch(compile_scene(PUSHING), 3, nthread=1)
-    body, geom = batch.model.body("block_0").id, batch.model.geom("block_0").id
-    batch.expand("body_mass")[:, body] = masses
-    batch.expand("body_inertia")[:, body] = box_inertia(masses, sizes)
-    batch.expand("geom_size")[:, geom] = sizes / 2
-    surfaces = {name: np.full(3, v) for name, v in surface_frictions(PUSHING).items()}
-    surfaces["block_0"] = grips
-    batch.expand("pair_friction")[:, :, :2] = pair_frictions(contacts(PUSHING), surfaces)[..., None]
-    batch.set_const()
-    batch.reset()
-    qpos, ctrl = batch.bind("qpos"), batch.bind("ctrl")
-    qpos[:, :9] = ctrl[:, :9] = robot.REST
-    ctrl[:, 1:9:3] -= 0.6
-    batch.step(nstep=200)
-    for i in range(3):
-        block = Block(
-            position=PUSHING.blocks[0].position,
-            size=tuple(sizes[i]),
-            mass=float(masses[i]),
-            friction=float(grips[i]),
-        )
-        model = compile_scene(dataclasses.replace(PUSHING, blocks=(block,)))
-        data = mujoco.MjData(model)
-        data.qpos[:9] = data.ctrl[:9] = robot.REST
-        data.ctrl[1:9:3] -= 0.6
-        mujoco.mj_step(model, data, nstep=200)
-        assert np.array_equal(data.qpos, qpos[i])
 
 
 @pytest.mark.parametrize("direction", np.linspace(0, 2 * np.pi, 7)[:-1])

@@ -6,18 +6,8 @@ import numpy as np
 import pytest
 
 import interverse as iv
+from interverse.worlds.trifinger.tasks import TASKS
 
-TASKS = (
-    "reaching",
-    "pushing",
-    "picking",
-    "pick_and_place",
-    "stacking2",
-    "towers",
-    "general",
-    "creative_stacked_blocks",
-    "stacked_blocks",
-)
 HEAVY = ("creative_stacked_blocks", "stacked_blocks", "general")
 
 
