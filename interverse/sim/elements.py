@@ -68,11 +68,6 @@ class Slot:
     elements: tuple[int, ...]  # empty for a whole field
     columns: Columns  # of the field's rows laid flat
 
-    @property
-    def element(self) -> int:
-        """The one element, -1 for a whole field or several elements."""
-        return self.elements[0] if len(self.elements) == 1 else -1
-
 
 def find_slot(model: mujoco.MjModel, binding: Binding, *, visual: bool = False) -> Slot:
     """Returns where a binding writes, or raises naming the field or element that is wrong.

@@ -7,6 +7,7 @@ either; units are SI.
 
 from __future__ import annotations
 
+import copy
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,20 +17,31 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, as_rows, to_numpy
-from interverse.core.errors import InterverseError
+from interverse.core.arrays import Array, as_rows, copy_of, to_numpy
+from interverse.core.errors import (
+    InterverseError,
+    InvalidValueError,
+    UnknownNameError,
+    unknown,
+)
 from interverse.core.registry import Entry, Registry
 from interverse.scm.variable import Binding, Variable
 from interverse.sim.inertia import ScaledInertia, Solid
 
 if TYPE_CHECKING:
-    from interverse.sim.shapes import Shape
+    from interverse.sim.drawing import Camera
+    from interverse.sim.fields import Fields
+    from interverse.sim.shapes import Shape, Shapes
 
 Index = NDArray[np.int64]
+Rows = Any  # an index of worlds as a simulator's arrays take it, or a slice for all of them
 Names = Sequence[str]
 State = dict[str, Array]
 Edit = tuple[Binding, Array]  # where, and one row of values per world
 Picture = Literal["rgb", "depth", "segmentation"]
+
+PHYSICS, _MODEL = "physics", "model/"  # names in a saved state
+_LIVE = ("act", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "qpos", "qvel", "xfrc_applied")
 
 
 class SimulationError(InterverseError, RuntimeError):
@@ -71,27 +83,38 @@ class Engine(ABC):
     model: Any  # the compiled scene
     dtype: str = "float64"  # of the real numbers it computes with
 
+    _fields: Fields
+    _give: Callable[[Any], Array]  # an array of the simulator as this engine's kind
+    _camera: Camera | None = None
+    _seen: tuple[Shapes, Any, Any] | None = None
+
     # ------------------------------------------------------------------ the model
 
-    @abstractmethod
     def write(self, edits: Sequence[Edit], worlds: Index) -> None:
         """Edits model fields of some worlds, then re-derives all that follows from them once.
 
         A row has as many entries as the binding names, or one for all of them.
         """
+        derived = self._fields.write(edits, self._rows(worlds), len(worlds))
+        self._outdated(worlds, places=derived)
 
     def put(self, edits: Sequence[Edit], worlds: Index) -> None:
         """Writes what bindings mean into some worlds: model fields and state alike."""
-        from interverse.sim.elements import STATE_FIELDS
+        from interverse.sim.elements import STATE_FIELDS, find_slot
 
         fields = [edit for edit in edits if edit[0].field not in STATE_FIELDS]
         if fields:
             self.write(fields, worlds)
-        if len(fields) < len(edits):
-            for binding, values in edits:
-                if binding.field in STATE_FIELDS:
-                    self._put_state(binding, values, worlds)
-            self.wrote(worlds)
+        if len(fields) == len(edits):
+            return
+        for binding, values in edits:
+            if binding.field in STATE_FIELDS:
+                if binding not in self._found:
+                    self._found[binding] = find_slot(self.model, binding).columns
+                flat = self.live(binding.field).reshape(self.num_worlds, -1)
+                rows = self.asarray(values).reshape(len(worlds), -1)
+                flat[worlds[:, None], self._found[binding]] = rows
+        self.wrote(worlds)
 
     def put_missing(self, edits: Sequence[Edit], worlds: Index) -> None:
         """Writes state, and what fields of some worlds do not hold already, up to rounding.
@@ -116,54 +139,50 @@ class Engine(ABC):
             rows = rows * template(self.model, binding.field).reshape(-1)[columns]
         return np.allclose(held, rows, rtol=1e-6, atol=1e-9)
 
-    def _put_state(self, binding: Binding, values: Array, worlds: Index) -> None:
-        if binding not in self._found:
-            from interverse.sim.elements import find_slot
-
-            self._found[binding] = find_slot(self.model, binding).columns
-        columns = self._found[binding]
-        held = self.live(binding.field)
-        flat = held.reshape(self.num_worlds, -1)
-        flat[worlds[:, None], columns] = self.asarray(values).reshape(len(worlds), -1)
-
-    @functools.cached_property
-    def _found(self) -> dict[Any, Any]:
-        """Indices and columns that were looked up before."""
-        return {}
-
-    def _named(self, kind: str, names: Names) -> NDArray[np.int64]:
-        """Returns the indices of elements of the model by their names."""
-        key = (kind, tuple(names))
-        if key not in self._found:
-            from interverse.sim.elements import element_ids
-
-            self._found[key] = element_ids(self.model, kind, names)
-        return self._found[key]
-
-    def _joints(self, joints: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns the columns of hinges and slides among positions and among velocities."""
-        key = ("columns", tuple(joints))
-        if key not in self._found:
-            from interverse.sim.elements import find_joints
-
-            self._found[key] = find_joints(self.model, self._named("joint", joints), joints)
-        return self._found[key]
-
-    @abstractmethod
     def field(self, binding: Binding) -> Array:
         """Returns a model field as the simulator holds it, (N, k), unscaled."""
+        return self._give(self._fields.read(binding))
+
+    # ---------------------------------------------------------------------- state
 
     @abstractmethod
     def reset(self, worlds: Index) -> None:
         """Puts state and model fields of some worlds back to the scene's."""
 
-    @abstractmethod
     def save(self, worlds: Index) -> State:
         """Returns a copy of all that makes later steps of these worlds what they are."""
+        rows = self._rows(worlds)
+        fields = {_MODEL + name: part for name, part in self._fields.save(rows).items()}
+        return {PHYSICS: self._save_physics(rows, len(worlds)), **fields}
 
-    @abstractmethod
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds, whichever engine of this scene saved them."""
+        rows, shape = self._rows(worlds), tuple(np.shape(state[PHYSICS]))
+        wanted = len(worlds), self._state_size()
+        if shape != wanted:
+            raise InvalidValueError(
+                f"saved physics has shape {shape}",
+                allowed=f"{wanted}",
+                fix="Load what an engine of the same scene saved",
+            )
+        fields = {n.removeprefix(_MODEL): v for n, v in state.items() if n.startswith(_MODEL)}
+        self._fields.load(fields, rows)
+        self._load_physics(state[PHYSICS], rows)
+        self._outdated(worlds)
+
+    def live(self, field: str) -> Array:
+        """Returns a state field of every world as the simulator holds it, to read and to write.
+
+        It is no copy: for world code that runs in every substep. Layout and conventions are the
+        simulator's own. Whoever writes to it between steps says so with `wrote`.
+        """
+        if field not in _LIVE:
+            raise UnknownNameError(unknown("state field", field, _LIVE))
+        return self._give(self._state(field))
+
+    def wrote(self, worlds: Index) -> None:
+        """Says that live fields of some worlds were written: what follows from them is outdated."""
+        self._outdated(worlds)
 
     # ----------------------------------------------------------------------- time
 
@@ -192,25 +211,27 @@ class Engine(ABC):
     def asarray(self, values: Any) -> Array:
         """Returns values as an array of this engine's kind; real numbers become `dtype`."""
 
-    @abstractmethod
     def positions(self, bodies: Names) -> Array:
         """Returns the places of body frames, (N, bodies, 3)."""
+        return self._give(self._output("xpos")[:, self._named("body", bodies)[1]])
 
-    @abstractmethod
     def joint_positions(self, joints: Names) -> Array:
         """Returns positions of hinges and slides, (N, joints)."""
+        return self._give(self._state("qpos")[:, self._joints(joints)[0]])
 
-    @abstractmethod
     def joint_velocities(self, joints: Names) -> Array:
         """Returns velocities of hinges and slides, (N, joints)."""
+        return self._give(self._state("qvel")[:, self._joints(joints)[1]])
 
-    @abstractmethod
     def sensor(self, name: str) -> Array:
         """Returns a sensor's reading at the present state, (N, dim); contacts are sensors too."""
+        number = self._named("sensor", (name,))[0][0]
+        start, width = self.model.sensor_adr[number], self.model.sensor_dim[number]
+        read = self._output("sensordata", int(self.model.sensor_needstage[number]))
+        return self._give(copy_of(read[:, start : start + width]))
 
     # -------------------------------------------------------------------- writing
 
-    @abstractmethod
     def set_joints(
         self,
         joints: Names,
@@ -220,32 +241,32 @@ class Engine(ABC):
         velocity: Array | None = None,
     ) -> None:
         """Sets hinges and slides, (n, joints); what is None stays."""
+        qpos, qvel = self._joints(joints)
+        if position is not None:
+            self._write("qpos", qpos, position, worlds, "joint position")
+        if velocity is not None:
+            self._write("qvel", qvel, velocity, worlds, "joint velocity")
+        self._outdated(worlds)
 
-    @abstractmethod
     def set_controls(self, actuators: Names, values: Array, worlds: Index) -> None:
         """Sets actuator inputs, (n, actuators); they hold until set again."""
+        self._write("ctrl", self._named("actuator", actuators)[1], values, worlds, "control")
+        self._outdated(worlds, places=False)
 
-    @abstractmethod
     def set_forces(self, bodies: Names, worlds: Index, *, force: Array) -> None:
         """Sets forces at centres of mass, (n, bodies, 3); they hold until set again."""
+        numbers, rows = self._named("body", bodies)[0].tolist(), self._rows(worlds)
+        given = self._fields.given(force, len(worlds), 3 * len(numbers), "force")
+        for k, body in enumerate(numbers):
+            self._state("xfrc_applied")[rows, body, :3] = given[:, 3 * k : 3 * k + 3]
+        self._outdated(worlds, places=False)
 
-    # ------------------------------------------------------------------ raw state
-
-    @abstractmethod
-    def live(self, field: str) -> Array:
-        """Returns a state field of every world as the simulator holds it, to read and to write.
-
-        It is no copy: for world code that runs in every substep. Layout and conventions are the
-        simulator's own. Whoever writes to it between steps says so with `wrote`.
-        """
-
-    @abstractmethod
-    def wrote(self, worlds: Index) -> None:
-        """Says that live fields of some worlds were written: what follows from them is outdated."""
+    def _write(self, field: str, columns: Any, values: Array, worlds: Index, name: str) -> None:
+        given = self._fields.given(values, len(worlds), len(columns), name)
+        self._state(field)[at(self._rows(worlds), columns)] = given
 
     # ------------------------------------------------------------------- pictures
 
-    @abstractmethod
     def picture(
         self,
         world: int,
@@ -254,19 +275,94 @@ class Engine(ABC):
         size: tuple[int, int],
         kind: Picture = "rgb",
     ) -> NDArray[Any]:
-        """Returns what a camera sees of one world; size is (rows, columns).
+        """Returns what a camera sees of one world, drawn on the host; size is (rows, columns).
 
         "rgb": uint8 (rows, columns, 3). "depth": float32 (rows, columns), metres. "segmentation":
         int32 (rows, columns), the index of the geom seen, -1 where there is none.
         """
+        from interverse.sim.drawing import Camera
 
-    @abstractmethod
+        self._named("camera", (camera,))  # an unknown one is told before anything is made
+        if self._camera is None:
+            self._camera = Camera(self.model)
+        self._to_host(world, self._camera.model, self._camera.data)
+        return self._camera.picture(camera, size, kind)
+
     def shapes(self, world: int) -> tuple[Shape, ...]:
         """Returns what can be seen of one world, as solids; needs no GL."""
+        import mujoco
 
-    @abstractmethod
+        from interverse.sim.shapes import Shapes
+
+        if self._seen is None:
+            self._seen = Shapes(self.model), copy.copy(self.model), mujoco.MjData(self.model)
+        shapes, model, data = self._seen
+        self._to_host(world, model, data)
+        mujoco.mj_forward(model, data)
+        return shapes.read(model, data)
+
     def close(self) -> None:
         """Releases GL contexts and threads."""
+        self._camera = None
+
+    # ---------------------------------------------------------- what a simulator gives
+
+    @abstractmethod
+    def _rows(self, worlds: Index) -> Rows:
+        """Returns an index of worlds as the simulator's arrays take it."""
+
+    @abstractmethod
+    def _state(self, field: str) -> Any:
+        """Returns a state field of every world, (N, ...), no copy."""
+
+    @abstractmethod
+    def _output(self, field: str, stage: int = 0) -> Any:
+        """Returns a derived field of every world at the present state, computed up to a stage."""
+
+    @abstractmethod
+    def _outdated(self, worlds: Index, *, places: bool = True) -> None:
+        """Says that derived fields are out of date: those of forces, or of places too."""
+
+    @abstractmethod
+    def _state_size(self) -> int:
+        """Returns how many numbers of one world integration starts from."""
+
+    @abstractmethod
+    def _save_physics(self, rows: Rows, count: int) -> Array:
+        """Returns a copy of the numbers that integration starts from, (count, size)."""
+
+    @abstractmethod
+    def _load_physics(self, physics: Any, rows: Rows) -> None:
+        """Puts saved numbers into some worlds."""
+
+    @abstractmethod
+    def _to_host(self, world: int, model: Any, data: Any) -> None:
+        """Gives MuJoCo's own model and data the fields and state of one world."""
+
+    @functools.cached_property
+    def _found(self) -> dict[Any, Any]:
+        """Numbers and columns that were looked up before."""
+        return {}
+
+    def _named(self, kind: str, names: Names) -> tuple[NDArray[np.int64], Any]:
+        """Returns the numbers of elements of the model by their names, and as columns."""
+        key = (kind, tuple(names))
+        if key not in self._found:
+            from interverse.sim.elements import element_ids
+
+            numbers = element_ids(self.model, kind, names)
+            self._found[key] = numbers, self._fields.index(numbers)
+        return self._found[key]
+
+    def _joints(self, joints: Names) -> tuple[Any, Any]:
+        """Returns the columns of hinges and slides among positions and among velocities."""
+        key = ("columns", tuple(joints))
+        if key not in self._found:
+            from interverse.sim.elements import find_joints
+
+            both = find_joints(self.model, self._named("joint", joints)[0], joints)
+            self._found[key] = tuple(self._fields.index(columns) for columns in both)
+        return self._found[key]
 
 
 ENGINES = Registry(
@@ -278,6 +374,11 @@ ENGINES = Registry(
         "warp": Entry("interverse.sim.warp:WarpEngine"),
     },
 )
+
+
+def at(rows: Rows, columns: Any) -> tuple[Any, Any]:
+    """Returns what picks columns of some rows."""
+    return (rows, columns) if isinstance(rows, slice) else (rows[:, None], columns)
 
 
 def make_engine(scene: Scene, *, num_worlds: int, device: str = "cpu", threads: int = 0) -> Engine:

@@ -1,14 +1,12 @@
 """The MuJoCo 4 engine: N worlds of one model on `mujoco.batch.Batch`, on all cores.
 
-Model fields are shared until first written, then per world. State fields are read straight from
-the batch's rows; derived ones (places of links, sensors) are brought up to date when read, or
-within the step once somebody has read them. Results do not depend on threads or on who else is in
-the batch. The file is longer than most: it is the whole of one simulator.
+State fields are read straight from the batch's rows; derived ones (places of links, sensors) are
+brought up to date when read, or within the step once somebody has read them. Results do not depend
+on threads or on who else is in the batch.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, final
 
@@ -18,114 +16,58 @@ from mujoco import batch as mujoco_batch
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, as_rows, batch_ids, giver
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.scm.variable import Binding
-from interverse.sim.elements import (
-    Rule,
-    Slot,
-    compiled,
-    element_id,
-    find_rule,
-    find_slot,
-    needs_constants,
-    template,
-)
-from interverse.sim.engine import Edit, Engine, Index, Names, Picture, Scene, SimulationError, State
-from interverse.sim.render import Camera
-from interverse.sim.shapes import Shape, Shapes
+from interverse.core.errors import explain
+from interverse.sim.elements import Rule, compiled, find_rule, needs_constants
+from interverse.sim.engine import Engine, Index, Scene, SimulationError
+from interverse.sim.fields import Fields
 
 _VEL, _ACC = int(mujoco.mjtStage.mjSTAGE_VEL), int(mujoco.mjtStage.mjSTAGE_ACC)
 _NONE = int(mujoco.mjtStage.mjSTAGE_NONE)
-_PHYSICS, _MODEL = "physics", "model/"  # names in a saved state
-_LIVE = ("act", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "qpos", "qvel", "xfrc_applied")
 
 
 @final
-class _Fields:
-    """The model fields of a batch that differ by world: shared until first written.
-
-    All writes of an intervention come first; inertia follows by the scene's rules; then MuJoCo
-    re-derives its constants once, for the worlds concerned, and only if a written field feeds them.
-    """
+class _BatchFields(Fields):
+    """The fields of a batch; constants are derived again for the worlds concerned."""
 
     def __init__(
         self, model: mujoco.MjModel, batch: mujoco_batch.Batch, rules: Sequence[Rule]
     ) -> None:
-        self._model, self._batch, self._rules = model, batch, rules
-        self._slots: dict[Binding, Slot] = {}
-        self._rows: dict[str, NDArray[Any]] = {}  # (N, ...) of each field that differs by world
+        super().__init__(model, batch.nsim, rules)
+        self._batch = batch
 
-    def read(self, binding: Binding) -> NDArray[Any]:
-        """Returns what a binding means in every world, (N, k), unscaled."""
-        slot = self._slot(binding)
-        values = self._batch.expanded(slot.field)
-        if values is None:
-            shared = template(self._model, slot.field).reshape(1, -1)[:, slot.columns]
-            return np.repeat(shared, self._batch.nsim, axis=0)
-        return values.reshape(self._batch.nsim, -1)[:, slot.columns]
+    def index(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the numbers."""
+        return numbers
 
-    def write(self, edits: Sequence[Edit], worlds: Index) -> bool:
-        """Writes edits and what follows; returns whether derived constants changed too."""
-        touched: set[tuple[str, int]] = set()
-        for binding, values in edits:
-            slot = self._slot(binding)
-            rows = as_rows(values, len(worlds), len(slot.columns), binding.field) * binding.scale
-            if binding.relative:
-                rows = rows * template(self._model, slot.field).reshape(-1)[slot.columns]
-            self._expand(slot.field)[worlds[:, None], slot.columns] = rows
-            touched |= {(slot.field, element) for element in slot.elements or (-1,)}
-        for rule in self._rules:
-            if not touched.isdisjoint(rule.arguments):
-                touched.add(("body_inertia", rule.body))
-                causes = (self._element(*where)[worlds] for where in rule.arguments)
-                columns = 3 * rule.body + np.arange(3)
-                self._expand("body_inertia")[worlds[:, None], columns] = rule.inertia(*causes)
-        if not any(needs_constants(field) for field, _ in touched):
-            return False
-        return self._rederive(worlds)
+    def given(self, values: Any, count: int, width: int, name: str) -> NDArray[np.float64]:
+        """Returns values as rows, see `as_rows`."""
+        return as_rows(values, count, width, name)
 
-    def save(self, worlds: Index) -> dict[str, NDArray[Any]]:
-        """Returns a copy of every field that differs by world, by name."""
-        return {name: self._expand(name)[worlds] for name in self._rows}
+    def asarray(self, values: Any) -> NDArray[Any]:
+        """Returns values as NumPy has them."""
+        return np.asarray(values)
 
-    def load(self, saved: Mapping[str, Any], worlds: Index) -> bool:
-        """Writes saved fields, the model's values where a field was not saved.
+    def own_rows(self, field: str) -> NDArray[Any]:
+        """Gives every world its own row of a field."""
+        return self._batch.expand(field).reshape(self._worlds, -1)
 
-        Returns whether derived constants changed too. `load({}, worlds)` undoes every edit.
-        """
+    def derive(self, rows: Index) -> bool:
+        """Derives what follows from masses and sizes in some worlds."""
+        if len(rows):
+            self._batch.set_const(batch_ids(rows, self._worlds))
+        return len(rows) > 0
+
+    def load(self, saved: Mapping[str, Any], rows: Index) -> None:
+        """Writes saved fields, the scene's where a field was not; `load({}, rows)` undoes edits."""
         for name in saved:
-            self._expand(name)
-        changed = np.zeros(len(worlds), dtype=bool)
-        for name in self._rows:
-            rows = self._expand(name)
-            shared = template(self._model, name).reshape(1, -1)
-            new = np.asarray(saved.get(name, shared))
+            self.expand(name)
+        changed = np.zeros(len(rows), dtype=bool)
+        for name, held in self._rows.items():
+            new = np.asarray(saved.get(name, self.scene(name)))
             if needs_constants(name):
-                changed |= np.any(rows[worlds] != new, axis=1)
-            rows[worlds] = new
-        return self._rederive(worlds[changed])
-
-    def _slot(self, binding: Binding) -> Slot:
-        if binding not in self._slots:
-            self._slots[binding] = find_slot(self._model, binding)
-        return self._slots[binding]
-
-    def _expand(self, field: str) -> NDArray[Any]:
-        if field not in self._rows:
-            self._rows[field] = self._batch.expand(field)
-        return self._rows[field].reshape(self._batch.nsim, -1)
-
-    def _element(self, field: str, element: int) -> NDArray[Any]:
-        """Returns one element's part of a field in every world, whether or not it is shared."""
-        if field in self._rows:
-            return self._rows[field][:, element]
-        shared = getattr(self._model, field)[element]
-        return np.broadcast_to(shared, (self._batch.nsim, *shared.shape))
-
-    def _rederive(self, worlds: Index) -> bool:
-        if len(worlds):
-            self._batch.set_const(batch_ids(worlds, self._batch.nsim))
-        return len(worlds) > 0
+                changed |= np.any(held[rows] != new, axis=1)
+            held[rows] = new
+        self.derive(rows[changed])
 
 
 @final
@@ -141,60 +83,17 @@ class MujocoEngine(Engine):
         self._batch = mujoco_batch.Batch(self.model, num_worlds, threads)
         self._give = giver(device)
         rules = [find_rule(self.model, rule) for rule in scene.inertia]
-        self._fields = _Fields(self.model, self._batch, rules)
-        self._outputs: dict[str, NDArray[Any]] = {}  # derived fields that somebody reads
-        self._stage = _NONE  # up to which they are computed
+        self._fields = _BatchFields(self.model, self._batch, rules)
+        self._bound: dict[str, NDArray[Any]] = {}  # fields that somebody reads or writes
+        self._stage = _NONE  # up to which derived fields are computed
         self._stale = np.zeros(num_worlds, dtype=bool)  # worlds where they are out of date
         self._before = np.empty_like(self._batch.state)
-        bind = self._batch.bind
-        self._qpos, self._qvel, self._ctrl = bind("qpos"), bind("qvel"), bind("ctrl")
-        self._forces = bind("xfrc_applied")
-        self._camera: Camera | None = None
-        self._seen: tuple[Shapes, mujoco.MjModel, mujoco.MjData] | None = None
-
-    # ------------------------------------------------------------------ the model
-
-    def write(self, edits: Sequence[Edit], worlds: Index) -> None:
-        """Edits model fields of some worlds, then re-derives all that follows from them once."""
-        derived = self._fields.write(edits, worlds)
-        self._out_of_date(worlds, _VEL if derived else _ACC)
-
-    def field(self, binding: Binding) -> Array:
-        """Returns a model field as the simulator holds it, (N, k), unscaled."""
-        return self._give(self._fields.read(binding))
-
-    # ---------------------------------------------------------------------- state
 
     def reset(self, worlds: Index) -> None:
         """Puts state and model fields of some worlds back to the scene's."""
         self._fields.load({}, worlds)
         self._batch.reset(batch_ids(worlds, self.num_worlds), stage=_NONE)
-        self._out_of_date(worlds, _VEL)
-
-    def save(self, worlds: Index) -> State:
-        """Returns a copy of all that makes later steps of these worlds what they are."""
-        fields = {_MODEL + name: rows for name, rows in self._fields.save(worlds).items()}
-        return {_PHYSICS: self._batch.state[worlds], **fields}
-
-    def load(self, state: State, worlds: Index) -> None:
-        """Puts saved rows into these worlds, whichever engine of this scene saved them."""
-        physics = np.asarray(state[_PHYSICS])
-        if physics.shape != (len(worlds), self._batch.nstate):
-            raise InvalidValueError(
-                f"saved physics has shape {physics.shape}",
-                allowed=f"{(len(worlds), self._batch.nstate)}",
-                fix="Load what an engine of the same scene saved",
-            )
-        fields = {n.removeprefix(_MODEL): v for n, v in state.items() if n.startswith(_MODEL)}
-        self._fields.load(fields, worlds)
-        self._batch.state[worlds] = physics
-        self._out_of_date(worlds, _VEL)
-
-    def _out_of_date(self, worlds: Index, stage: int) -> None:
-        if stage <= self._stage:
-            self._stale[worlds] = True
-
-    # ----------------------------------------------------------------------- time
+        self._outdated(worlds)
 
     def step(
         self, worlds: Index, substeps: int = 1, before: Callable[[], None] | None = None
@@ -230,112 +129,42 @@ class MujocoEngine(Engine):
             worlds.tolist(),
         )
 
-    # -------------------------------------------------------------------- reading
-
     def asarray(self, values: Any) -> Array:
         """Returns values as an array of this engine's kind."""
         return self._give(np.asarray(values))
 
-    def positions(self, bodies: Names) -> Array:
-        """Returns the places of body frames, (N, bodies, 3)."""
-        return self._give(self._output("xpos", _VEL)[:, self._named("body", bodies)])
+    def _rows(self, worlds: Index) -> Index:
+        return worlds
 
-    def joint_positions(self, joints: Names) -> Array:
-        """Returns positions of hinges and slides, (N, joints)."""
-        return self._give(self._qpos[:, self._joints(joints)[0]])
+    def _state(self, field: str) -> NDArray[Any]:
+        if field not in self._bound:
+            self._bound[field] = self._batch.bind(field)
+        return self._bound[field]
 
-    def joint_velocities(self, joints: Names) -> Array:
-        """Returns velocities of hinges and slides, (N, joints)."""
-        return self._give(self._qvel[:, self._joints(joints)[1]])
-
-    def sensor(self, name: str) -> Array:
-        """Returns a sensor's reading at the present state, (N, dim)."""
-        index = self._named("sensor", (name,))[0]
-        start, width = self.model.sensor_adr[index], self.model.sensor_dim[index]
-        stage = max(_VEL, int(self.model.sensor_needstage[index]))
-        return self._give(np.array(self._output("sensordata", stage)[:, start : start + width]))
-
-    def _output(self, field: str, stage: int) -> NDArray[Any]:
-        """Returns a derived field of every world at the present state."""
-        if field not in self._outputs or stage > self._stage:
-            self._outputs[field] = self._batch.bind(field)
-            self._stage = max(self._stage, stage)
+    def _output(self, field: str, stage: int = _VEL) -> NDArray[Any]:
+        if field not in self._bound or stage > self._stage:
+            self._bound[field] = self._batch.bind(field)
+            self._stage = max(self._stage, stage, _VEL)
             self._stale[:] = True
         if self._stale.any():
             stale = batch_ids(np.flatnonzero(self._stale), self.num_worlds)
             self._batch.forward(stale, stage=self._stage)
             self._stale[:] = False
-        return self._outputs[field]
+        return self._bound[field]
 
-    # -------------------------------------------------------------------- writing
+    def _outdated(self, worlds: Index, *, places: bool = True) -> None:
+        if (_VEL if places else _ACC) <= self._stage:
+            self._stale[worlds] = True
 
-    def set_joints(
-        self,
-        joints: Names,
-        worlds: Index,
-        *,
-        position: Array | None = None,
-        velocity: Array | None = None,
-    ) -> None:
-        """Sets hinges and slides, (n, joints); what is None stays."""
-        qpos, qvel = self._joints(joints)
-        if position is not None:
-            rows = as_rows(position, len(worlds), len(qpos), "joint position")
-            self._qpos[worlds[:, None], qpos] = rows
-        if velocity is not None:
-            rows = as_rows(velocity, len(worlds), len(qvel), "joint velocity")
-            self._qvel[worlds[:, None], qvel] = rows
-        self._out_of_date(worlds, _VEL)
+    def _state_size(self) -> int:
+        return int(self._batch.nstate)
 
-    def set_controls(self, actuators: Names, values: Array, worlds: Index) -> None:
-        """Sets actuator inputs, (n, actuators); they hold until set again."""
-        ids = self._named("actuator", actuators)
-        self._ctrl[worlds[:, None], ids] = as_rows(values, len(worlds), len(ids), "control")
-        self._out_of_date(worlds, _ACC)
+    def _save_physics(self, rows: Index, count: int) -> NDArray[Any]:
+        return self._batch.state[rows]
 
-    def set_forces(self, bodies: Names, worlds: Index, *, force: Array) -> None:
-        """Sets forces at centres of mass, (n, bodies, 3); they hold until set again."""
-        ids = self._named("body", bodies)
-        self._forces[worlds[:, None], ids, :3] = np.asarray(force)
-        self._out_of_date(worlds, _ACC)
+    def _load_physics(self, physics: Any, rows: Index) -> None:
+        self._batch.state[rows] = np.asarray(physics)
 
-    # ------------------------------------------------------------------ raw state
-
-    def live(self, field: str) -> Array:
-        """Returns a state field of every world, (N, ...), to read and to write."""
-        if field not in _LIVE:
-            raise UnknownNameError(unknown("state field", field, _LIVE))
-        return self._give(self._batch.bind(field))
-
-    def wrote(self, worlds: Index) -> None:
-        """Says that live fields of some worlds were written."""
-        self._out_of_date(worlds, _VEL)
-
-    # ------------------------------------------------------------------- pictures
-
-    def picture(
-        self, world: int, *, camera: str, size: tuple[int, int], kind: Picture = "rgb"
-    ) -> NDArray[Any]:
-        """Returns what a camera sees of one world; size is (rows, columns)."""
-        element_id(self.model, "camera", camera)
-        if self._camera is None:
-            self._camera = Camera(self.model)
-        self._batch.get_model(world, self._camera.model)
-        self._batch.get_data(world, self._camera.data)
-        return self._camera.picture(camera, size, kind)
-
-    def shapes(self, world: int) -> tuple[Shape, ...]:
-        """Returns what can be seen of one world, as solids; needs no GL."""
-        if self._seen is None:
-            self._seen = Shapes(self.model), copy.copy(self.model), mujoco.MjData(self.model)
-        shapes, model, data = self._seen
+    def _to_host(self, world: int, model: Any, data: Any) -> None:
         self._batch.get_model(world, model)
         self._batch.get_data(world, data)
-        mujoco.mj_forward(model, data)
-        return shapes.read(model, data)
-
-    def close(self) -> None:
-        """Releases GL contexts."""
-        if self._camera is not None:
-            self._camera.close()
-            self._camera = None

@@ -14,13 +14,12 @@ Warp has more flags, which raise nothing and are counted in `noted` instead. `IT
 `EPA_HORIZON`: the depth of one pair of meshes was not found, so that pair has no contact in that
 substep. No option of ours gives more room for it, and it was never met in the worlds here.
 
-On a GPU the substep is one recorded CUDA graph. The file is longer than most: it is the whole of
-one simulator.
+On a GPU the substep is one recorded CUDA graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import mujoco
@@ -29,20 +28,16 @@ import torch
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
-from interverse.scm.variable import Binding
-from interverse.sim.elements import compiled, find_rule
-from interverse.sim.engine import CapacityError, Edit, Engine, Index, Names, Picture, Scene, State
-from interverse.sim.render import Camera
-from interverse.sim.shapes import Shape, Shapes
-from interverse.sim.warp_device import find_device, load_warp, quiet
-from interverse.sim.warp_fields import WarpFields, as_tensor_rows, wp_to_torch
+from interverse.core.errors import InvalidValueError, explain
+from interverse.sim.elements import Rule, compiled, find_rule, needs_constants
+from interverse.sim.engine import PHYSICS, CapacityError, Engine, Index, Names, Rows, Scene
+from interverse.sim.fields import Fields
+from interverse.sim.warp_device import find_device, load_warp, quiet, wp_to_torch
 from interverse.sim.warp_render import WarpRenderer
 
 Tensor = torch.Tensor
 
 _CHECK_EVERY = 256  # steps between looks at the overflow flags, which cost a host round trip
-_PHYSICS, _MODEL = "physics", "model/"  # names in a saved state, as the CPU engine has them
 _SIGNATURE = mujoco.mjtState.mjSTATE_INTEGRATION
 # The parts of a saved row, in MuJoCo's order.
 _PARTS = (
@@ -57,8 +52,90 @@ _PARTS = (
     ("mocap_pos", mujoco.mjtState.mjSTATE_MOCAP_POS),
     ("mocap_quat", mujoco.mjtState.mjSTATE_MOCAP_QUAT),
 )
-_LIVE = ("act", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "qpos", "qvel", "xfrc_applied")
 _MOVED = ("time", "qpos", "qvel", "act", "qacc_warmstart")  # what a step changes
+
+
+# What `set_const` writes: rows of their own as soon as one of their causes has them.
+_DERIVED = (
+    "actuator_acc0",
+    "body_invweight0",
+    "body_subtreemass",
+    "dof_invweight0",
+    "geom_aabb",
+    "geom_rbound",
+)
+
+
+@final
+class _WarpFields(Fields):
+    """The fields of a MuJoCo Warp model, as tensors that share Warp's memory.
+
+    What the compiler derives from masses and sizes is derived again on the device.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        rules: Sequence[Rule],
+        device_model: Any,
+        data: Any,
+        moved: Callable[[], None],
+    ) -> None:
+        """Takes both models and the data; `moved` is called when a field moves in memory."""
+        super().__init__(model, int(data.nworld), rules)
+        self._device_model, self._data, self._moved = device_model, data, moved
+        self._where = wp_to_torch(data.qpos).device
+
+    def index(self, numbers: NDArray[np.int64]) -> Tensor:
+        """Returns the numbers on the device."""
+        return torch.as_tensor(np.asarray(numbers, np.int64), device=self._where)
+
+    def given(self, values: Any, count: int, width: int, name: str) -> Tensor:
+        """Returns values as float32 rows."""
+        if count == 0:
+            return torch.empty((0, width), device=self._where)
+        rows = self.asarray(values).reshape(count, -1)
+        if rows.shape[1] not in (1, width):
+            raise InvalidValueError(
+                f"{name} has {rows.shape[1]} values a world", allowed=f"{width} or 1"
+            )
+        return rows
+
+    def asarray(self, values: Any) -> Tensor:
+        """Returns values as float32 on the device."""
+        if not isinstance(values, torch.Tensor):
+            values = torch.as_tensor(np.asarray(values))
+        return values.to(device=self._where, dtype=torch.float32)
+
+    def load(self, saved: Mapping[str, Any], rows: Rows) -> None:
+        """Writes saved fields, the scene's values where a field was not saved."""
+        for name in saved:
+            self.expand(name)
+        for name, held in self._rows.items():
+            held[rows] = self.asarray(saved[name]) if name in saved else self.scene(name)
+        if any(needs_constants(name) for name in self._rows):
+            self.derive(rows)
+
+    def own_rows(self, field: str) -> Tensor:
+        """Gives every world its own row of a field of Warp's model, and of what follows from it."""
+        warp, _ = load_warp()
+        for name in (*(_DERIVED if needs_constants(field) else ()), field):
+            owner = self._device_model.opt if name.startswith("opt.") else self._device_model
+            held = getattr(owner, name.removeprefix("opt."))
+            if held.shape[0] != self._worlds:
+                repeated = np.ascontiguousarray(np.repeat(held.numpy()[:1], self._worlds, axis=0))
+                held = warp.array(repeated, dtype=held.dtype, device=held.device)
+                held._is_batched = True
+                vars(owner)[name.removeprefix("opt.")] = held
+        self._moved()
+        return wp_to_torch(held).reshape(self._worlds, -1)
+
+    def derive(self, rows: Rows) -> bool:
+        """Derives in every world what follows from masses and sizes; others come out the same."""
+        warp, mujoco_warp = load_warp()
+        with warp.ScopedDevice(self._data.qpos.device):
+            mujoco_warp.set_const(self._device_model, self._data, restore=False)
+        return True
 
 
 @final
@@ -75,11 +152,13 @@ class WarpEngine(Engine):
         self.num_worlds = num_worlds
         self.timestep = float(self.model.opt.timestep)
         self._put(scene)
-        self._state = {name: wp_to_torch(getattr(self._data, name)) for name, _ in _PARTS}
-        self._where = self._state["qpos"].device
-        self._fields = WarpFields(self.model, self._warp_model, self._data)
-        self._fields.follow([find_rule(self.model, rule) for rule in scene.inertia])
-        self._fields.expanded = self._forget_graph
+        self._parts = {name: wp_to_torch(getattr(self._data, name)) for name, _ in _PARTS}
+        self._where = self._parts["qpos"].device
+        self._give = lambda tensor: tensor
+        rules = [find_rule(self.model, rule) for rule in scene.inertia]
+        self._fields = _WarpFields(
+            self.model, rules, self._warp_model, self._data, self._forget_graph
+        )
         self._graph: Any = None
         self._stale = True  # whether derived readings are out of date
         self._steps = 0
@@ -88,9 +167,7 @@ class WarpEngine(Engine):
         self.diverged = torch.zeros(num_worlds, dtype=torch.bool, device=self._where)
         self._overflow = wp_to_torch(self._data.overflow)
         self._overflowed = torch.zeros_like(self._overflow)
-        self._start = {name: part[:1].clone() for name, part in self._state.items()}
-        self._columns: dict[Any, Tensor] = {}
-        self._camera: Camera | None = None
+        self._start = {name: part[:1].clone() for name, part in self._parts.items()}
         self._renderers: dict[Any, WarpRenderer] = {}
 
     def _put(self, scene: Scene) -> None:
@@ -112,55 +189,30 @@ class WarpEngine(Engine):
                 njmax=self.constraints,
             )
 
-    # ------------------------------------------------------------------ the model
-
-    def write(self, edits: Sequence[Edit], worlds: Index) -> None:
-        """Edits model fields of some worlds, then re-derives all that follows from them once."""
-        self._fields.write(edits, self._rows(worlds), len(worlds))
-        self._stale = True
-
-    def field(self, binding: Binding) -> Array:
-        """Returns a model field as the simulator holds it, (N, k), unscaled."""
-        return self._fields.read(binding)
-
-    # ---------------------------------------------------------------------- state
-
     def reset(self, worlds: Index) -> None:
         """Puts state and model fields of some worlds back to the scene's."""
         rows = self._rows(worlds)
         self._fields.load({}, rows)
-        for name, part in self._state.items():
+        for name, part in self._parts.items():
             part[rows] = self._start[name]
         self.diverged[rows] = False
         self._stale = True
 
-    def save(self, worlds: Index) -> State:
-        """Returns a copy of all that makes later steps of these worlds what they are."""
-        rows = self._rows(worlds)
-        size = mujoco.mj_stateSize(self.model, _SIGNATURE)
-        physics = torch.zeros((len(worlds), size), device=self._where)
-        for name, columns in self._layout().items():
-            physics[:, columns] = self._state[name][rows].reshape(len(worlds), -1)
-        fields = {_MODEL + name: held for name, held in self._fields.save(rows).items()}
-        return {_PHYSICS: physics, **fields}
+    def _state_size(self) -> int:
+        return int(mujoco.mj_stateSize(self.model, _SIGNATURE))
 
-    def load(self, state: State, worlds: Index) -> None:
-        """Puts saved rows into these worlds, whichever engine of this scene saved them."""
-        rows, size = self._rows(worlds), mujoco.mj_stateSize(self.model, _SIGNATURE)
-        physics = torch.as_tensor(state[_PHYSICS]).to(self._where, torch.float32)
-        if tuple(physics.shape) != (len(worlds), size):
-            raise InvalidValueError(
-                f"saved physics has shape {tuple(physics.shape)}",
-                allowed=f"{(len(worlds), size)}",
-                fix="Load what an engine of the same scene saved",
-            )
-        fields = {n.removeprefix(_MODEL): v for n, v in state.items() if n.startswith(_MODEL)}
-        self._fields.load(fields, rows)
+    def _save_physics(self, rows: Any, count: int) -> Tensor:
+        physics = torch.zeros((count, self._state_size()), device=self._where)
         for name, columns in self._layout().items():
-            part = self._state[name]
-            part[rows] = physics[:, columns].reshape(len(worlds), *part.shape[1:])
+            physics[:, columns] = self._parts[name][rows].reshape(count, -1)
+        return physics
+
+    def _load_physics(self, physics: Any, rows: Any) -> None:
+        given = torch.as_tensor(physics).to(self._where, torch.float32)
+        for name, columns in self._layout().items():
+            part = self._parts[name]
+            part[rows] = given[:, columns].reshape(len(given), *part.shape[1:])
         self.diverged[rows] = False
-        self._stale = True
 
     def _layout(self) -> dict[str, slice]:
         """Returns where each part of the state lies in a saved row."""
@@ -186,7 +238,7 @@ class WarpEngine(Engine):
         self, worlds: Index, substeps: int = 1, before: Callable[[], None] | None = None
     ) -> None:
         """Advances some worlds; one that breaks down stays where it was, and is marked."""
-        rows, state = self._rows(worlds), self._state
+        rows, state = self._rows(worlds), self._parts
         held = {name: state[name].clone() for name in _MOVED}
         for _ in range(substeps):
             if before is not None:
@@ -210,7 +262,7 @@ class WarpEngine(Engine):
     def _put_back(self, held: dict[str, Tensor], where: Tensor) -> None:
         for name, part in held.items():
             mask = where.reshape(-1, *(1,) * (part.ndim - 1))
-            self._state[name].copy_(torch.where(mask, part, self._state[name]))
+            self._parts[name].copy_(torch.where(mask, part, self._parts[name]))
 
     def _substep(self) -> None:
         """Advances every world by one time step: a recorded graph on a GPU."""
@@ -269,101 +321,21 @@ class WarpEngine(Engine):
         real = torch.float32 if tensor.is_floating_point() else tensor.dtype
         return tensor.to(self._where, real)
 
-    def positions(self, bodies: Names) -> Array:
-        """Returns the places of body frames, (N, bodies, 3)."""
-        return self._output("xpos")[:, self._column(self._named("body", bodies))]
+    def _state(self, field: str) -> Tensor:
+        return self._parts[field]
 
-    def joint_positions(self, joints: Names) -> Array:
-        """Returns positions of hinges and slides, (N, joints)."""
-        return self._state["qpos"][:, self._column(self._joints(joints)[0])]
+    def _outdated(self, worlds: Index, *, places: bool = True) -> None:
+        self._stale = True
 
-    def joint_velocities(self, joints: Names) -> Array:
-        """Returns velocities of hinges and slides, (N, joints)."""
-        return self._state["qvel"][:, self._column(self._joints(joints)[1])]
-
-    def sensor(self, name: str) -> Array:
-        """Returns a sensor's reading at the present state, (N, dim)."""
-        index = self._named("sensor", (name,))[0]
-        start, width = self.model.sensor_adr[index], self.model.sensor_dim[index]
-        return self._output("sensordata")[:, start : start + width].clone()
-
-    def _output(self, field: str) -> Tensor:
-        """Returns a derived field of every world at the present state."""
+    def _output(self, field: str, stage: int = 0) -> Tensor:
         if self._stale:
             warp, mujoco_warp = load_warp()
-            warmstart = self._state["qacc_warmstart"].clone()
+            warmstart = self._parts["qacc_warmstart"].clone()
             with quiet(), warp.ScopedDevice(self._device):
                 mujoco_warp.forward(self._warp_model, self._data)
-            self._state["qacc_warmstart"].copy_(warmstart)
+            self._parts["qacc_warmstart"].copy_(warmstart)
             self._stale = False
         return wp_to_torch(getattr(self._data, field))
-
-    def _column(self, ids: Any) -> Tensor:
-        key = tuple(np.asarray(ids).tolist())
-        if key not in self._columns:
-            self._columns[key] = torch.as_tensor(np.asarray(ids, np.int64), device=self._where)
-        return self._columns[key]
-
-    # -------------------------------------------------------------------- writing
-
-    def set_joints(
-        self,
-        joints: Names,
-        worlds: Index,
-        *,
-        position: Array | None = None,
-        velocity: Array | None = None,
-    ) -> None:
-        """Sets hinges and slides, (n, joints); what is None stays."""
-        qpos, qvel = self._joints(joints)
-        if position is not None:
-            self._write_columns("qpos", qpos, position, worlds, "joint position")
-        if velocity is not None:
-            self._write_columns("qvel", qvel, velocity, worlds, "joint velocity")
-        self._stale = True
-
-    def set_controls(self, actuators: Names, values: Array, worlds: Index) -> None:
-        """Sets actuator inputs, (n, actuators); they hold until set again."""
-        self._write_columns("ctrl", self._named("actuator", actuators), values, worlds, "control")
-        self._stale = True
-
-    def _write_columns(self, field: str, ids: Any, values: Array, worlds: Index, name: str) -> None:
-        rows, columns = self._rows(worlds), self._column(ids)
-        given = as_tensor_rows(values, (len(worlds), len(ids)), name, self._where)
-        where = (rows, columns) if isinstance(rows, slice) else (rows[:, None], columns)
-        self._state[field][where] = given
-
-    def set_forces(self, bodies: Names, worlds: Index, *, force: Array) -> None:
-        """Sets forces at centres of mass, (n, bodies, 3); they hold until set again."""
-        ids, rows = self._named("body", bodies), self._rows(worlds)
-        flat = as_tensor_rows(force, (len(worlds), 3 * len(ids)), "force", self._where)
-        given = flat.reshape(len(worlds), len(ids), 3)
-        for k, body in enumerate(ids.tolist()):
-            self._state["xfrc_applied"][rows, body, :3] = given[:, k]
-        self._stale = True
-
-    # ------------------------------------------------------------------ raw state
-
-    def live(self, field: str) -> Array:
-        """Returns a state field of every world, (N, ...), to read and to write."""
-        if field not in _LIVE:
-            raise UnknownNameError(unknown("state field", field, _LIVE))
-        return self._state[field]
-
-    def wrote(self, worlds: Index) -> None:
-        """Says that live fields of some worlds were written."""
-        self._stale = True
-
-    # ------------------------------------------------------------------- pictures
-
-    def picture(
-        self, world: int, *, camera: str, size: tuple[int, int], kind: Picture = "rgb"
-    ) -> NDArray[Any]:
-        """Returns what a camera sees of one world, drawn on the host; size is (rows, columns)."""
-        if self._camera is None:
-            self._camera = Camera(self.model)
-        self._to_host(world, self._camera.model, self._camera.data)
-        return self._camera.picture(camera, size, kind)
 
     def pictures(self, cameras: Names, size: int) -> Tensor:
         """Returns what cameras see of every world, uint8 (N, cameras, size, size, 3)."""
@@ -372,31 +344,21 @@ class WarpEngine(Engine):
             self._renderers[key] = WarpRenderer(self.model, self._data, cameras, (size, size))
         return self._renderers[key].draw(self._warp_model, self._data)
 
-    def shapes(self, world: int) -> tuple[Shape, ...]:
-        """Returns what can be seen of one world, as solids; needs no GL."""
-        model = mujoco.MjModel.__copy__(self.model)
-        data = mujoco.MjData(model)
-        self._to_host(world, model, data)
-        return Shapes(self.model).read(model, data)
-
     def _to_host(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         state = self.save(np.array([world]))
         for name, rows in state.items():
-            if name.startswith(_MODEL):
-                field = name.removeprefix(_MODEL)
+            if name != PHYSICS:
+                field = name.partition("/")[2]
                 owner = model.opt if field.startswith("opt.") else model
                 held = getattr(owner, field.removeprefix("opt."))
                 held[...] = rows[0].cpu().numpy().reshape(np.shape(held))
-        row = state[_PHYSICS][0].cpu().numpy().astype(np.float64)
+        row = state[PHYSICS][0].cpu().numpy().astype(np.float64)
         mujoco.mj_setState(model, data, row, _SIGNATURE)
-        mujoco.mj_forward(model, data)
 
     def close(self) -> None:
         """Releases GL contexts and the recorded graph; then says what did not fit of late."""
         self._graph = None
-        if self._camera is not None:
-            self._camera.close()
-            self._camera = None
+        super().close()
         self.check_capacity()
 
 

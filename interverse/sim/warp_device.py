@@ -14,7 +14,7 @@ from typing import Any
 
 from interverse.core.errors import InvalidValueError, missing_extra
 
-__all__ = ["find_device", "load_warp", "quiet"]
+__all__ = ["find_device", "load_warp", "quiet", "wp_to_torch"]
 
 
 @functools.cache
@@ -44,6 +44,11 @@ def find_device(device: str) -> Any:
     if name not in known:
         raise InvalidValueError(f"device is {device!r}", allowed=", ".join(known))
     return warp.get_device(name)
+
+
+def wp_to_torch(array: Any) -> Any:
+    """Returns a Torch tensor that shares a Warp array's memory."""
+    return load_warp()[0].to_torch(array, requires_grad=False)
 
 
 @contextlib.contextmanager

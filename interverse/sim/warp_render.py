@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from interverse.sim.elements import element_ids
 from interverse.sim.engine import Names
-from interverse.sim.warp_device import load_warp, quiet
-from interverse.sim.warp_fields import wp_to_torch
+from interverse.sim.warp_device import load_warp, quiet, wp_to_torch
 
 _TILE = (8, 4)  # rows and columns: the 32 rays that a GPU casts in step
 _RENDER = "mujoco_warp._src.render"
