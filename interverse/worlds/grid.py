@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -12,32 +13,89 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, converter
 from interverse.core.rng import Noise
+from interverse.scm import Variable, refuse_bindings
 from interverse.sim.raster import GRID
-from interverse.worlds.world import Index, State, World, WorldOptions
+from interverse.worlds.world import Index, Refusals, State, World, WorldOptions
 
 CELLS = GRID * GRID
 _STEPS = 100
+Place = tuple[str, tuple[int, ...]]  # a state array, and the index in one world's row of it
+Reasons = dict[int, str]  # row -> why it cannot be
 
 
 class GridWorld(World):
-    """N scenes of n objects on the grid, whose state is arrays with a world axis, by name."""
+    """N scenes of n objects on the grid, whose state is arrays with a world axis, by name.
+
+    A world gives `_start`, the rows of new episodes, and `_set`, which lays values into rows.
+    """
 
     _state: State
+    _where: Mapping[str, Place]  # of every variable that can be set
 
-    def __init__(self, num_worlds: int, options: WorldOptions) -> None:
-        self.num_worlds, self.options = num_worlds, options
+    def __init__(
+        self, num_worlds: int, options: WorldOptions, variables: Mapping[str, Variable]
+    ) -> None:
+        self.num_worlds, self.options, self.variables = num_worlds, options, variables
+        refuse_bindings(variables.values())
         self._array = converter(options.device)
         self.layout = MappingProxyType({})
         self.max_steps = _STEPS if options.max_steps is None else options.max_steps
 
-    def _noise(self, noise: Noise) -> Noise:
-        """Returns noise that draws arrays of the device's kind."""
-        return Noise(*(self._array(part) for part in (noise.seeds, noise.episodes, noise.steps)))
+    @abstractmethod
+    def _start(self, noise: Noise, given: Mapping[str, Array]) -> tuple[State, Reasons]:
+        """Returns the rows of new episodes, and why some cannot hold what is given."""
+
+    @abstractmethod
+    def _set(self, rows: State, values: Mapping[str, Array]) -> Reasons:
+        """Lays values into rows, with what follows at once; returns why some cannot hold them."""
+
+    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
+        """Starts episodes; where that is refused, as if nothing had been given."""
+        rows, refused = self._start(noise, given)
+        if refused:
+            bad = np.array(sorted(refused))
+            put(rows, self._start(noise.take(bad), {})[0], self._array(bad))
+        self._write(rows, worlds)
+        return {int(worlds[row]): reason for row, reason in refused.items()}
+
+    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
+        """Sets variables and what follows at once; worlds that cannot be so stay as they were."""
+        here = self._array(worlds)
+        rows = {key: self._state[key][here] for key in self._moved_by(values)}
+        refused = self._set(rows, values)
+        keep = np.array([row not in refused for row in range(len(worlds))], dtype=bool)
+        kept = self._array(keep)
+        self._write({key: array[kept] for key, array in rows.items()}, worlds[keep])
+        return {int(worlds[row]): reason for row, reason in refused.items()}
+
+    def _moved_by(self, values: Mapping[str, Array]) -> Collection[str]:
+        """Returns the state arrays that an intervention may change."""
+        return self._state
+
+    def read(self, name: str) -> Array:
+        """Returns a variable's present values, (N, *shape), as a fresh array."""
+        key, index = self._where[name]
+        return fresh(self._state[key][(slice(None), *index)])
 
     def save(self, worlds: Index) -> State:
         """Returns copies of these worlds' rows."""
         here = self._array(worlds)
         return {name: array[here] for name, array in self._state.items()}
+
+    def load(self, state: State, worlds: Index) -> None:
+        """Puts saved rows into these worlds."""
+        self._write({name: self._array(state[name]) for name in self._state}, worlds)
+
+    def _write(self, rows: State, worlds: Index) -> None:
+        put(self._state, rows, self._array(worlds))
+
+    def _noise(self, noise: Noise) -> Noise:
+        """Returns noise that draws arrays of the device's kind."""
+        return Noise(*(self._array(part) for part in (noise.seeds, noise.episodes, noise.steps)))
+
+    def _repeated(self, row: NDArray[Any], count: int) -> Array:
+        """Returns one world's row for so many."""
+        return self._array(np.array(np.broadcast_to(row, (count, *row.shape))))
 
 
 def put(into: State, rows: Mapping[str, Array], where: Any) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar,
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from interverse.core.arrays import Array
 from interverse.core.errors import (
@@ -29,7 +29,8 @@ from interverse.core.errors import (
 from interverse.core.rng import Noise
 from interverse.core.type_checks import check_types, validated, whole
 from interverse.scm.graph import CausalGraph
-from interverse.scm.variable import SpaceName, Variable
+from interverse.scm.space import Space
+from interverse.scm.variable import Kind, SpaceName, Variable
 
 if TYPE_CHECKING:
     from interverse.sim.engine import Engine
@@ -150,6 +151,13 @@ class Score(NamedTuple):
 
 
 _FILM_SIZE = (720, 960)
+
+
+def variable(
+    name: str, kind: Kind, default: ArrayLike, domain: Space, doc: str, **more: Any
+) -> Variable:
+    """Returns a variable, its default any number or nested list; `more` are further fields."""
+    return Variable(name=name, kind=kind, default=np.array(default), domain=domain, doc=doc, **more)
 
 
 class World(ABC):

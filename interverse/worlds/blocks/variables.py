@@ -12,6 +12,7 @@ from interverse.sim.raster import GRID, SHAPES
 from interverse.worlds.blocks import appearance
 from interverse.worlds.blocks.options import BlocksOptions
 from interverse.worlds.palette import QUALITATIVE, shade
+from interverse.worlds.world import variable
 
 HEAVIEST = 100.0
 _TRAINING_SHAPES, _TEST_SHAPES = Integers(0, 2), Integers(3, 5)
@@ -33,29 +34,9 @@ def declare(options: BlocksOptions) -> Mapping[str, Variable]:
 
 
 def _block(i: int, options: BlocksOptions) -> Iterator[Variable]:
-    cell = np.array(divmod(i, GRID))
-    yield Variable(
-        name=name_of(i, "position"),
-        kind="state",
-        default=cell,
-        domain=_CELL,
-        unit="cells",
-        doc="Row (down) and column (right). Two blocks never share a cell.",
-    )
-    yield from _looks(i, options)
-    if not options.plain:
-        yield Variable(
-            name=name_of(i, "target"),
-            kind="goal",
-            default=cell,
-            domain=_CELL,
-            unit="cells",
-            doc="Where the block should be: drawn at reset by random play from the start, and not"
-            " drawn anew by an intervention later in the episode.",
-        )
-
-
-def _looks(i: int, options: BlocksOptions) -> Iterator[Variable]:
+    cell = divmod(i, GRID)
+    doc = "Row (down) and column (right). Two blocks never share a cell."
+    yield variable(name_of(i, "position"), "state", cell, _CELL, doc, unit="cells")
     weight, color = float(options.objects - i), np.zeros(3)
     if options.observed:
         weights = np.arange(options.objects, 0, -1.0)[None]
@@ -64,44 +45,29 @@ def _looks(i: int, options: BlocksOptions) -> Iterator[Variable]:
     else:
         colors, weights = appearance.entries(options.colormap)
         weight, color = float(weights[i]), colors[i]
-        base, everything = len(QUALITATIVE[options.colormap]), len(colors)
-        yield Variable(
-            name=name_of(i, "palette_index"),
-            kind="latent",
-            default=np.array(i),
-            domain=Integers(0, everything - 1),
-            space_a=Integers(0, base - 1),
-            space_b=Integers(base, everything - 1),
-            doc="The colour's place in the palette, the common cause of weight and colour. Training"
-            f" colours are 0 to {base - 1}.",
+        base, last = len(QUALITATIVE[options.colormap]), len(colors) - 1
+        doc = (
+            "The colour's place in the palette, the common cause of weight and colour. Training"
+            f" colours are 0 to {base - 1}."
         )
-    yield Variable(
-        name=name_of(i, "weight"),
-        kind="latent",
-        default=np.array(weight),
-        domain=Box(0.0, HEAVIEST),
-        doc="A block pushes those that weigh less. "
-        + ("Its colour follows it." if options.observed else "It follows the palette index."),
-    )
+        spaces = {"space_a": Integers(0, base - 1), "space_b": Integers(base, last)}
+        yield variable(name_of(i, "palette_index"), "latent", i, Integers(0, last), doc, **spaces)
+    doc = "A block pushes those that weigh less. "
+    doc += "Its colour follows it." if options.observed else "It follows the palette index."
+    yield variable(name_of(i, "weight"), "latent", weight, Box(0.0, HEAVIEST), doc)
     fixed = options.random_shapes == 0
-    yield Variable(
-        name=name_of(i, "shape"),
-        kind="appearance",
-        default=np.array(i % len(SHAPES) if fixed else 0),
-        domain=Integers(0, len(SHAPES) - 1),
-        space_a=None if fixed else _TRAINING_SHAPES,
-        space_b=None if fixed else _TEST_SHAPES,
-        doc="0 to 7: " + ", ".join(SHAPES) + ".",
-        labels=SHAPES,
-    )
-    yield Variable(
-        name=name_of(i, "color"),
-        kind="appearance",
-        default=color,
-        domain=Box(0.0, 1.0, (3,)),
-        unit="rgb",
-        doc="Setting it cuts it loose from what it followed until the next reset.",
-    )
+    shape, domain = i % len(SHAPES) if fixed else 0, Integers(0, len(SHAPES) - 1)
+    spaces = {} if fixed else {"space_a": _TRAINING_SHAPES, "space_b": _TEST_SHAPES}
+    doc = "0 to 7: " + ", ".join(SHAPES) + "."
+    yield variable(name_of(i, "shape"), "appearance", shape, domain, doc, labels=SHAPES, **spaces)
+    doc = "Setting it cuts it loose from what it followed until the next reset."
+    yield variable(name_of(i, "color"), "appearance", color, Box(0.0, 1.0, (3,)), doc, unit="rgb")
+    if not options.plain:
+        doc = (
+            "Where the block should be: drawn at reset by random play from the start, and not"
+            " drawn anew by an intervention later in the episode."
+        )
+        yield variable(name_of(i, "target"), "goal", cell, _CELL, doc, unit="cells")
 
 
 def causal_graph(variables: Mapping[str, Variable], options: BlocksOptions) -> CausalGraph:

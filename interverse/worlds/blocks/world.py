@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from interverse.core.arrays import Array, to_numpy
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
-from interverse.scm import refuse_bindings, with_defaults
+from interverse.scm import with_defaults
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
 from interverse.worlds.blocks import appearance, dynamics
 from interverse.worlds.blocks.options import BlocksOptions
 from interverse.worlds.blocks.variables import causal_graph, declare, name_of
-from interverse.worlds.grid import GridWorld, clashes, fresh, place, put
+from interverse.worlds.grid import GridWorld, Reasons, clashes, fresh, place
 from interverse.worlds.palette import shade, to_bytes
-from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State
+from interverse.worlds.world import Index, Observation, Scenario, Score, State
 
 _LOOKS = ("palette_index", "weight", "shape", "color")
 _FIELDS = (*_LOOKS, "target", "position")
@@ -46,9 +46,7 @@ class Blocks(GridWorld):
     options: BlocksOptions
 
     def __init__(self, *, num_worlds: int, options: BlocksOptions) -> None:
-        super().__init__(num_worlds, options)
-        self.variables = with_defaults(declare(options), options.defaults)
-        refuse_bindings(self.variables.values())
+        super().__init__(num_worlds, options, with_defaults(declare(options), options.defaults))
         self.graph = causal_graph(self.variables, options)
         picture = gym.spaces.Box(0, 255, (raster.SIZE, raster.SIZE, 3), np.uint8)
         cells = gym.spaces.Box(0, raster.GRID - 1, (options.objects, 2), np.int64)
@@ -61,9 +59,19 @@ class Blocks(GridWorld):
         furthest = 2.0 * (raster.GRID - 1)
         self.reward_range = (0.0 if options.plain else -furthest, 0.0)
         self._names = {f: [name_of(i, f) for i in range(options.objects)] for f in _FIELDS}
-        self._defaults = {name: self.variables[name].default for name in options.defaults}
+        slots = range(options.objects)
+        self._where = {name_of(i, field): (field, (i,)) for field in _FIELDS for i in slots}
         if not options.observed:
-            self._prepare_palette()
+            self._candidates = self._array(
+                appearance.candidates(
+                    options.colormap,
+                    options.new_colors,
+                    seed=options.palette_seed,
+                    by_weight=not options.legacy,
+                )
+            )
+            colors, weights = appearance.entries(options.colormap)
+            self._palette_colors, self._palette_weights = self._array(colors), self._array(weights)
         zero = np.zeros(num_worlds, dtype=np.int64)
         self._state = self._draw(self._noise(Noise(zero, zero, zero)), {})
         # The target's picture changes at resets and interventions alone.
@@ -72,34 +80,14 @@ class Blocks(GridWorld):
         )
         self._stale = np.ones(num_worlds, dtype=bool)
 
-    def _prepare_palette(self) -> None:
-        options = self.options
-        ordered = appearance.candidates(
-            options.colormap,
-            options.new_colors,
-            seed=options.palette_seed,
-            by_weight=not options.legacy,
-        )
-        colors, weights = appearance.entries(options.colormap)
-        self._candidates = self._array(ordered)
-        self._palette_colors, self._palette_weights = self._array(colors), self._array(weights)
-
     # ------------------------------------------------------------------ episodes
 
-    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
-        """Draws looks, places and targets; positions in `given` come last."""
-        spread = {
-            name: np.broadcast_to(value, (len(worlds), *value.shape))
-            for name, value in self._defaults.items()
-        }
-        here = self._noise(noise)
-        rows = self._draw(here, {**spread, **given})
-        refused = self._clashes(rows, worlds)
-        if refused:
-            bad = self._array(np.array([world in refused for world in worlds.tolist()]))
-            put(rows, self._draw(here.take(bad), {}), bad)
-        self._write(rows, worlds)
-        return refused
+    def _start(self, noise: Noise, given: Mapping[str, Array]) -> tuple[State, Reasons]:
+        """Draws looks, places and targets; positions that are given come last."""
+        usual = {name: self.variables[name].default for name in self.options.defaults}
+        spread = {name: self._repeated(value, len(noise)) for name, value in usual.items()}
+        rows = self._draw(self._noise(noise), {**spread, **given})
+        return rows, _clashes(rows)
 
     def _draw(self, noise: Noise, given: Mapping[str, Array]) -> State:
         """Returns rows of a new episode: looks, then places, then the target, then given places."""
@@ -196,19 +184,15 @@ class Blocks(GridWorld):
 
     # ------------------------------------------------------------- interventions
 
-    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
+    def _set(self, rows: State, values: Mapping[str, Array]) -> Reasons:
         """Sets variables and what follows them; two blocks (or targets) in one cell are refused."""
-        rows = self.save(worlds)
         self._put(rows, values, _FIELDS)
         self._follow(rows)
-        refused = self._clashes(rows, worlds)
-        keep = np.array([world not in refused for world in worlds.tolist()], dtype=bool)
-        self._write({name: array[self._array(keep)] for name, array in rows.items()}, worlds[keep])
-        return refused
+        return _clashes(rows)
 
     def _put(self, rows: State, values: Mapping[str, Array], fields: Collection[str]) -> None:
         for name, value in values.items():
-            block, field = _parse(name)
+            field, (block,) = self._where[name]
             if field in fields:
                 rows[field][:, block] = self._array(value)
                 if f"{field}_is_cut" in rows:
@@ -227,27 +211,7 @@ class Blocks(GridWorld):
             rows["weight"] = xp.where(rows["weight_is_cut"], rows["weight"], weights)
         rows["color"] = xp.where(rows["color_is_cut"][:, :, None], rows["color"], colors)
 
-    def _clashes(self, rows: State, worlds: Index) -> dict[int, str]:
-        """Returns, for each world where two blocks or targets share a cell, which and where."""
-        refused: dict[int, str] = {}
-        for field in ("position", "target"):
-            if field in rows:
-                for row, first, second, cell in clashes(to_numpy(rows[field])):
-                    both = f"{name_of(first, field)} and {name_of(second, field)}"
-                    reason = explain(
-                        f"{both} would both be row {cell[0]}, column {cell[1]}",
-                        allowed="one block a cell",
-                        fix="Set both at once, or choose a free cell",
-                    )
-                    refused.setdefault(int(worlds[row]), reason)
-        return refused
-
     # ----------------------------------------------------------------- reading
-
-    def read(self, name: str) -> Array:
-        """Returns a variable's present values, (N, *shape), as a fresh array."""
-        block, field = _parse(name)
-        return fresh(self._state[field][:, block])
 
     def observe(self) -> Observation:
         """Returns pictures of now and of the target, and the positions."""
@@ -298,16 +262,21 @@ class Blocks(GridWorld):
         yield "do", {place[block]: [2, column] for column, block in enumerate(order)}
         yield "action", order[0] * self.moves + dynamics.OFFSETS.index((0, 1)) - self.options.plain
 
-    def load(self, state: State, worlds: Index) -> None:
-        """Puts saved rows into these worlds."""
-        self._write({name: self._array(rows) for name, rows in state.items()}, worlds)
-
     def _write(self, rows: State, worlds: Index) -> None:
-        put(self._state, rows, self._array(worlds))
+        super()._write(rows, worlds)
         self._stale[worlds] = True
 
 
-def _parse(name: str) -> tuple[int, str]:
-    """Returns the block and the field of a variable's name."""
-    block, _, field = name.removeprefix("block_").partition("/")
-    return int(block), field
+def _clashes(rows: State) -> Reasons:
+    """Returns, for each row where two blocks or targets share a cell, which and where."""
+    refused: Reasons = {}
+    for field in ("position", "target"):
+        for row, first, second, cell in clashes(to_numpy(rows[field])) if field in rows else ():
+            both = f"{name_of(first, field)} and {name_of(second, field)}"
+            reason = explain(
+                f"{both} would both be row {cell[0]}, column {cell[1]}",
+                allowed="one block a cell",
+                fix="Set both at once, or choose a free cell",
+            )
+            refused.setdefault(row, reason)
+    return refused

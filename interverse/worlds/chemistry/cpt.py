@@ -212,6 +212,27 @@ def chances_of(table: CptTable) -> NDArray[np.float64]:
     return np.diff(np.asarray(table.cumulative), axis=1, prepend=0.0)
 
 
+def alike(
+    weights: CptWeights, adjacency: NDArray[np.int64], gain: float, bias: float, count: int
+) -> Mechanisms:
+    """Returns the mechanisms of so many worlds with one graph, gain and bias."""
+    return Mechanisms(
+        weights=weights,
+        rows=None,
+        adjacency=np.broadcast_to(adjacency, (count, *adjacency.shape)),
+        gain=np.full(count, gain),
+        bias=np.full(count, bias),
+    )
+
+
+def colourings(parents: Sequence[int], objects: int, colors: int) -> NDArray[np.int64]:
+    """Returns every colouring of some objects, (C, n), all others 0; the first counts fastest."""
+    found = np.zeros((colors ** len(parents), objects), dtype=np.int64)
+    for place, parent in enumerate(parents):
+        found[:, parent] = np.arange(len(found)) // colors**place % colors
+    return found
+
+
 def tabulate(
     weights: CptWeights, adjacency: NDArray[np.int64], gain: float, bias: float
 ) -> list[CptTable | None]:
@@ -223,20 +244,11 @@ def tabulate(
     tables: list[CptTable | None] = []
     for v in range(n):
         parents = tuple(int(j) for j in np.flatnonzero(adjacency[v]))
-        count = k ** len(parents)
-        if count > MOST_TABLE_ROWS:
+        if k ** len(parents) > MOST_TABLE_ROWS:
             tables.append(None)
             continue
-        colors = np.zeros((count, n), dtype=np.int64)
-        for place, parent in enumerate(parents):
-            colors[:, parent] = np.arange(count) // k**place % k
-        every = Mechanisms(
-            weights=weights,
-            rows=None,
-            adjacency=np.broadcast_to(adjacency, (count, n, n)),
-            gain=np.full(count, gain),
-            bias=np.full(count, bias),
-        )
+        colors = colourings(parents, n, k)
+        every = alike(weights, adjacency, gain, bias, len(colors))
         ends = cumulative(every, v, first_layer(every, v, colors))
         tables.append(CptTable(parents=parents, cumulative=ends))
     return tables

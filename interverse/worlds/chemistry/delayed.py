@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 from array_api_compat import array_namespace, device
 
@@ -23,8 +23,7 @@ _MEAN_EXTRA_DELAY = 3.0
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fade:
+class Fade(NamedTuple):
     """Where R worlds of n objects stand between two colours."""
 
     color: Array  # (R, n) int64, the colour an object has or fades to
@@ -104,8 +103,7 @@ def propagate(fade: Fade, objects: Array, paints: Array, rules: FadeRules, unifo
         out.elapsed[:, v] = xp.where(hit, out.elapsed[:, v] * 0, out.elapsed[:, v])
         out.duration[:, v] = xp.where(hit, frames, out.duration[:, v])
         reached[:, v] |= hit
-    later = xp.where(out.elapsed < out.duration, out.elapsed + 1, out.elapsed)
-    return Fade(color=out.color, origin=out.origin, elapsed=later, duration=out.duration)
+    return out._replace(elapsed=xp.where(out.elapsed < out.duration, out.elapsed + 1, out.elapsed))
 
 
 def play(fade: Fade, actions: Array, rules: FadeRules, uniforms: Array) -> Fade:

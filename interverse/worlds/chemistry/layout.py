@@ -25,7 +25,7 @@ from interverse.worlds.chemistry.variables import (
     goal_of,
     name_of,
 )
-from interverse.worlds.grid import clashes
+from interverse.worlds.grid import Place, clashes
 
 _ROUNDING = 1e-6  # how far a row of chances may be from 1
 
@@ -65,9 +65,6 @@ def shared_cells(position: NDArray[np.int64]) -> dict[int, str]:
         )
         for row, one, other, cell in clashes(position)
     }
-
-
-Place = tuple[str, tuple[int, ...]]  # a state array, and the index in one world's row of it
 
 
 def declared(

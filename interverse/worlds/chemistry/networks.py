@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from interverse.core.errors import FileFormatError, explain
 from interverse.core.rng import generator
 from interverse.worlds.chemistry import cpt
-from interverse.worlds.chemistry.cpt import CptSizes, CptWeights, Family, Mechanisms
+from interverse.worlds.chemistry.cpt import CptSizes, CptWeights, Family
 
 LEAST_EFFECT = 0.2
 """The least effect of every edge in the worlds as registered."""
@@ -102,28 +102,17 @@ class Screen:
 
     def _contexts(self, parent: int, child: int) -> NDArray[np.int64]:
         """Returns (C, n) colourings of the child's other parents: all, or as many as fit."""
-        k = self.sizes.colors
+        n, k = self.sizes.objects, self.sizes.colors
         others = [int(j) for j in np.flatnonzero(self.adjacency[child]) if j != parent]
-        count = k ** len(others)
-        if count > _MOST_CONTEXTS:
+        if k ** len(others) > _MOST_CONTEXTS:
             rng = generator(seed=0, name="cpt/contexts")
-            return rng.integers(k, size=(_MOST_CONTEXTS, self.sizes.objects))
-        contexts = np.zeros((count, self.sizes.objects), dtype=np.int64)
-        for place, other in enumerate(others):
-            contexts[:, other] = np.arange(count) // k**place % k
-        return contexts
+            return rng.integers(k, size=(_MOST_CONTEXTS, n))
+        return cpt.colourings(others, n, k)
 
     def _chances(
         self, weights: CptWeights, v: int, colors: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        rows = len(colors)
-        mechanisms = Mechanisms(
-            weights=weights,
-            rows=None,
-            adjacency=np.broadcast_to(self.adjacency, (rows, *self.adjacency.shape)),
-            gain=np.full(rows, self.gain),
-            bias=np.full(rows, self.bias),
-        )
+        mechanisms = cpt.alike(weights, self.adjacency, self.gain, self.bias, len(colors))
         if self.features is None:
             return np.asarray(cpt.probabilities(mechanisms, v, colors))
         first = cpt.first_layer_dense(mechanisms, v, self.features[colors])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from interverse.worlds import palette
 from interverse.worlds.chemistry import delayed
 from interverse.worlds.chemistry.options import LARGEST_SCALE, LONGEST_DELAY, ChemistryOptions
 from interverse.worlds.grid import CELLS
+from interverse.worlds.world import variable
 
 Edge = tuple[str, str]
 
@@ -90,153 +92,76 @@ def declare(
     chances: Mapping[int, NDArray[np.float64]] = MappingProxyType({}),
 ) -> Mapping[str, Variable]:
     """Returns every variable of the world; `chances` are its tables where they are variables."""
-    n = options.objects
-    per_object = [v for i in range(n) for v in _object(i, options)]
-    goals = [_goal(i, options) for i in range(n)] if options.has_target else []
-    edges = [v for j, i in combinations(range(n), 2) for v in _edge(j, i, options, adjacency[i, j])]
-    tables = [_table(i, rows) for i, rows in chances.items()]
-    return table(*per_object, *goals, *tables, *_shared(options, adjacency), *edges)
-
-
-def _table(i: int, rows: NDArray[np.float64]) -> Variable:
-    return Variable(
-        name=name_of(i, "cpt"),
-        kind="latent",
-        default=rows,
-        domain=Box(0.0, 1.0, rows.shape),
-        doc="Chances of its colours, a row per colouring of its parents; the first parent counts"
-        " fastest. Every row sums to 1.",
+    slots = range(options.objects)
+    found = [v for i in slots for v in _object(i, options)]
+    if options.has_target:
+        found += [_goal(i, options) for i in slots]
+    doc = (
+        "Chances of its colours, a row per colouring of its parents; the first parent counts"
+        " fastest. Every row sums to 1."
     )
+    for i, rows in chances.items():
+        domain = Box(0.0, 1.0, rows.shape)
+        found.append(variable(name_of(i, "cpt"), "latent", rows, domain, doc))
+    found += _shared(options, adjacency)
+    for j, i in combinations(slots, 2):
+        found += _edge(j, i, options, adjacency[i, j])
+    return table(*found)
 
 
 def _object(i: int, options: ChemistryOptions) -> Iterator[Variable]:
-    yield Variable(
-        name=name_of(i, "color"),
-        kind="state",
-        default=np.array(0),
-        domain=Integers(0, options.colors - 1),
-        space_a=Integers(0, options.colors - 1),
-        doc="Its colour, an entry of the palette"
-        + (" (while it fades, the one it fades to)." if options.mode == "delayed" else ".")
-        + " Drawn at reset; setting it paints this object alone, its effects follow an action.",
-        labels=palette.color_labels(colors(options)),
-    )
-    if options.mode == "delayed":
-        yield from _fade(i)
-    yield Variable(
-        name=name_of(i, "position"),
-        kind="state",
-        default=cells(options.objects)[i],
-        domain=Integers(0, GRID - 1, (2,)),
-        unit="cells",
-        doc="Row (down) and column (right). Two objects never share a cell.",
-    )
-    yield Variable(
-        name=name_of(i, "shape"),
-        kind="appearance",
-        default=shapes(options.objects)[i],
-        domain=Integers(0, len(SHAPES) - 1),
-        doc="0 to 7: " + ", ".join(SHAPES) + ".",
-        labels=SHAPES,
-    )
-
-
-def _fade(i: int) -> Iterator[Variable]:
-    yield Variable(
-        name=name_of(i, "rgb"),
-        kind="state",
-        default=np.zeros(3),
-        domain=_RGB,
-        unit="rgb",
-        read_only=True,
-        doc="What it shows now, between the colour it had and the one it fades to.",
-    )
-    yield Variable(
-        name=name_of(i, "fade"),
-        kind="state",
-        default=np.array(0),
-        domain=Integers(0, LONGEST_DELAY),
-        unit="steps",
-        read_only=True,
-        doc="Steps until its colour stands.",
-    )
+    whole, fades = Integers(0, options.colors - 1), options.mode == "delayed"
+    doc = "Its colour, an entry of the palette"
+    doc += " (while it fades, the one it fades to)." if fades else "."
+    doc += " Drawn at reset; setting it paints this object alone, its effects follow an action."
+    labels = palette.color_labels(colors(options))
+    yield variable(name_of(i, "color"), "state", 0, whole, doc, space_a=whole, labels=labels)
+    if fades:
+        doc = "What it shows now, between the colour it had and the one it fades to."
+        how: dict[str, Any] = {"unit": "rgb", "read_only": True}
+        yield variable(name_of(i, "rgb"), "state", np.zeros(3), _RGB, doc, **how)
+        doc, how = "Steps until its colour stands.", {"unit": "steps", "read_only": True}
+        yield variable(name_of(i, "fade"), "state", 0, Integers(0, LONGEST_DELAY), doc, **how)
+    doc = "Row (down) and column (right). Two objects never share a cell."
+    cell, grid = cells(options.objects)[i], Integers(0, GRID - 1, (2,))
+    yield variable(name_of(i, "position"), "state", cell, grid, doc, unit="cells")
+    doc, shape = "0 to 7: " + ", ".join(SHAPES) + ".", shapes(options.objects)[i]
+    kinds = Integers(0, len(SHAPES) - 1)
+    yield variable(name_of(i, "shape"), "appearance", shape, kinds, doc, labels=SHAPES)
 
 
 def _goal(i: int, options: ChemistryOptions) -> Variable:
     doc = "What it should be: drawn at reset by random interventions from the start."
     if options.mode == "delayed":
-        return Variable(
-            name=goal_of(i, options),
-            kind="goal",
-            default=np.zeros(3),
-            domain=_RGB,
-            unit="rgb",
-            doc=doc,
-        )
-    whole = Integers(0, options.colors - 1)
-    return Variable(
-        name=goal_of(i, options),
-        kind="goal",
-        default=np.array(0),
-        domain=whole,
-        space_a=whole,
-        doc=doc,
-        labels=palette.color_labels(colors(options)),
-    )
+        return variable(goal_of(i, options), "goal", np.zeros(3), _RGB, doc, unit="rgb")
+    whole, labels = Integers(0, options.colors - 1), palette.color_labels(colors(options))
+    return variable(goal_of(i, options), "goal", 0, whole, doc, space_a=whole, labels=labels)
 
 
 def _shared(options: ChemistryOptions, adjacency: NDArray[np.int64]) -> Iterator[Variable]:
-    n, level = options.objects, options.level
-    yield Variable(
-        name="graph/adjacency",
-        kind="graph",
-        default=adjacency,
-        domain=Integers(0, 1, (n, n)),
-        read_only=options.cpt == "table",
-        doc="[i, j] = 1: object j is a parent of object i. Parents come before their children.",
-    )
-    for name, value, doc in (
-        ("gain", level.gain, "Scale of the networks' layers. Larger: chances nearer to 0 and 1."),
-        ("bias", level.bias, "Scale of the networks' biases."),
-    ):
-        yield Variable(
-            name=f"cpt/{name}",
-            kind="latent",
-            default=np.array(value),
-            domain=Box(0.0, LARGEST_SCALE),
-            read_only=options.cpt == "table",
-            doc=doc,
-        )
-    yield Variable(
-        name="palette",
-        kind="appearance",
-        default=colors(options),
-        domain=Box(0.0, 1.0, (options.colors, 3)),
-        unit="rgb",
-        doc="The looks of colour 0, 1, ..."
-        + (" The networks read them." if options.mode == "delayed" else ""),
-    )
+    level, fixed = options.level, options.cpt == "table"
+    domain = Integers(0, 1, adjacency.shape)
+    doc = "[i, j] = 1: object j is a parent of object i. Parents come before their children."
+    yield variable("graph/adjacency", "graph", adjacency, domain, doc, read_only=fixed)
+    scale = Box(0.0, LARGEST_SCALE)
+    doc = "Scale of the networks' layers. Larger: chances nearer to 0 and 1."
+    yield variable("cpt/gain", "latent", level.gain, scale, doc, read_only=fixed)
+    doc = "Scale of the networks' biases."
+    yield variable("cpt/bias", "latent", level.bias, scale, doc, read_only=fixed)
+    doc = "The looks of colour 0, 1, ..."
+    doc += " The networks read them." if options.mode == "delayed" else ""
+    every = Box(0.0, 1.0, (options.colors, 3))
+    yield variable("palette", "appearance", colors(options), every, doc, unit="rgb")
 
 
 def _edge(j: int, i: int, options: ChemistryOptions, present: int) -> Iterator[Variable]:
-    yield Variable(
-        name=edge_of(j, i),
-        kind="graph",
-        default=np.array(present),
-        domain=boolean(),
-        space_a=boolean(),
-        read_only=options.cpt == "table",
-        doc=f"Whether object {j} causes object {i}: an entry of graph/adjacency.",
-    )
+    doc = f"Whether object {j} causes object {i}: an entry of graph/adjacency."
+    how: dict[str, Any] = {"space_a": boolean(), "read_only": options.cpt == "table"}
+    yield variable(edge_of(j, i), "graph", present, boolean(), doc, **how)
     if options.mode == "delayed":
-        yield Variable(
-            name=delay_of(j, i),
-            kind="latent",
-            default=delays(options)[i, j],
-            domain=Integers(1, LONGEST_DELAY),
-            unit="steps",
-            doc=f"Steps until an effect of object {j} on object {i} stands.",
-        )
+        longest = Integers(1, LONGEST_DELAY)
+        doc = f"Steps until an effect of object {j} on object {i} stands."
+        yield variable(delay_of(j, i), "latent", delays(options)[i, j], longest, doc, unit="steps")
 
 
 def causal_graph(

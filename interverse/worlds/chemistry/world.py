@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import Array, to_numpy
 from interverse.core.rng import Noise
-from interverse.scm import SCM, CausalGraph, refuse_bindings
+from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
 from interverse.worlds.chemistry import cpt, delayed, dynamics, graphs, layout, reference
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
-from interverse.worlds.grid import GridWorld, fresh, place, put
+from interverse.worlds.grid import GridWorld, Reasons, place, put
 from interverse.worlds.palette import color_labels, painted, to_bytes
-from interverse.worlds.world import Index, Observation, Refusals, Scenario, Score, State
+from interverse.worlds.world import Index, Observation, Scenario, Score, State
 
 _SIDE = raster.PEOPLE_SIZE
 _GAP = 10  # columns between the picture and its target
-_FADE = ("color", "origin", "elapsed", "duration")
 _MECHANISM = ("adjacency", "gain", "bias")
 _AFTER_DRAWS = ("state", "goal")  # kinds whose given values come after the initial draws
 
@@ -39,46 +38,35 @@ class Chemistry(GridWorld):
     options: ChemistryOptions
 
     def __init__(self, *, num_worlds: int, options: ChemistryOptions) -> None:
-        super().__init__(num_worlds, options)
-        self._adjacency, self.variables = layout.declared(options)
-        refuse_bindings(self.variables.values())
+        self._adjacency, variables = layout.declared(options)
+        super().__init__(num_worlds, options, variables)
         self._where = layout.places(options)
         self.observation_space = layout.observation_space(options)
         self.action_space = gym.spaces.Discrete(options.objects * options.colors)
         self.reward_range = (0.0, 1.0 if options.has_target else 0.0)
         self._blank = layout.blank_row(self.variables, self._where, options)
-        self._state = {name: self._repeat(row, num_worlds) for name, row in self._blank.items()}
-        self._weights, self._tables = self._networks()
+        self._state = {name: self._repeated(row, num_worlds) for name, row in self._blank.items()}
+        weights = layout.networks(options)
+        self._weights = self._on_device(weights)
+        self._tables: list[cpt.CptTable | None] = []
+        if options.meta:  # each world has its own, which are part of its state
+            parts = {name: part[0] for name, part in _parts(weights).items()}
+            self._state |= {name: self._repeated(row, num_worlds) for name, row in parts.items()}
+        elif options.mode != "delayed":
+            gain, bias = (float(self._blank[name]) for name in ("gain", "bias"))
+            for table in cpt.tabulate(weights, self._adjacency, gain, bias):
+                kept = None if table is None else self._array(table.cumulative)
+                self._tables.append(table and cpt.CptTable(parents=table.parents, cumulative=kept))
         # Until graph, gain or bias are edited, every world is read off the tables: no comparison,
         # which on a GPU would wait for its answer.
         self._edited = False
         self._graphs: dict[bytes, CausalGraph] = {}
-        self._canvas, self._target_canvas = raster.Canvas(), raster.Canvas()
+        self._canvases = {"image": raster.Canvas(), "target": raster.Canvas()}
         self._names = [name_of(i, "color") for i in range(options.objects)]
         self._recorded: Callable[[Noise], Array] | None = None
 
-    # ------------------------------------------------------------------- making
-
-    def _repeat(self, row: NDArray[Any], count: int) -> Array:
-        return self._array(np.array(np.broadcast_to(row, (count, *row.shape))))
-
-    def _networks(self) -> tuple[cpt.CptWeights, list[cpt.CptTable | None]]:
-        options = self.options
-        weights = layout.networks(options)
-        if options.meta:
-            parts = {part: getattr(weights, part)[0] for part in cpt.PARTS}
-            repeated = {part: self._repeat(row, self.num_worlds) for part, row in parts.items()}
-            return cpt.CptWeights(**repeated), []
-        tables: list[cpt.CptTable | None] = []
-        if options.mode != "delayed":
-            gain, bias = (float(self._blank[name]) for name in ("gain", "bias"))
-            tables = [
-                None
-                if table is None
-                else cpt.CptTable(parents=table.parents, cumulative=self._array(table.cumulative))
-                for table in cpt.tabulate(weights, self._adjacency, gain, bias)
-            ]
-        return cpt.CptWeights(**{p: self._array(getattr(weights, p)) for p in cpt.PARTS}), tables
+    def _on_device(self, weights: cpt.CptWeights) -> cpt.CptWeights:
+        return cpt.CptWeights(**{p: self._array(getattr(weights, p)) for p in cpt.PARTS})
 
     @property
     def graph(self) -> CausalGraph:  # type: ignore[override]
@@ -92,68 +80,49 @@ class Chemistry(GridWorld):
     @property
     def tables(self) -> Sequence[cpt.CptTable | None]:
         """Every object's chances, which all worlds share; empty where each has its own."""
-        return () if self.options.meta else self._tables
+        return self._tables
 
     # ----------------------------------------------------------------- episodes
 
-    def reset(self, worlds: Index, noise: Noise, given: Mapping[str, Array]) -> Refusals:
-        """Starts episodes: networks and graph, `given`, then colours, places and the target."""
-        rows, weights, refused = self._start(noise, given)
-        if refused:
-            bad = np.array(sorted(refused))
-            again, own, _ = self._start(noise.take(bad), {})
-            put(rows, again, self._array(bad))
-            if self.options.meta:
-                put(_parts(weights), _parts(own), self._array(bad))
-        here = self._array(worlds)
-        put(self._state, rows, here)
-        if self.options.meta:
-            put(_parts(self._weights), _parts(weights), here)
-        return {int(worlds[row]): reason for row, reason in refused.items()}
-
-    def _start(
-        self, noise: Noise, given: Mapping[str, Array]
-    ) -> tuple[State, cpt.CptWeights, dict[int, str]]:
+    def _start(self, noise: Noise, given: Mapping[str, Array]) -> tuple[State, Reasons]:
+        """Draws networks and graph, lays in what is given, then draws colours, places, target."""
         options = self.options
-        rows = {name: self._repeat(row, len(noise)) for name, row in self._blank.items()}
-        weights, drawn = self._weights, self._noise(noise)
+        rows = {name: self._repeated(row, len(noise)) for name, row in self._blank.items()}
+        drawn = self._noise(noise)
         if options.meta:
-            weights = self._own_networks(noise)
+            each = [noise.generator("cpt", row) for row in range(len(noise))]
+            own = cpt.draw_weights(each, options.sizes, options.level.weights)
+            rows |= _parts(self._on_device(own))
             if options.graph_is_random:
                 rows["adjacency"] = graphs.random_adjacency(drawn, options.objects)
                 drawn_over = [n for n in options.defaults if self._where[n][0] == "adjacency"]
                 self._set(rows, self._defaults(drawn_over, len(noise)))
         late = {n for n in given if self.variables[n].kind in _AFTER_DRAWS}
         refused = self._set(rows, {n: v for n, v in given.items() if n not in late})
-        self._draw(rows, weights, drawn)
+        self._draw(rows, drawn)
         after = [n for n in options.defaults if self.variables[n].kind in _AFTER_DRAWS]
         declared = self._defaults(after, len(noise))
-        return rows, weights, self._set(rows, declared | {n: given[n] for n in late}) | refused
+        return rows, self._set(rows, declared | {n: given[n] for n in late}) | refused
 
     def _defaults(self, names: Iterable[str], count: int) -> State:
-        return {name: self._repeat(self.variables[name].default, count) for name in names}
+        return {name: self._repeated(self.variables[name].default, count) for name in names}
 
-    def _own_networks(self, noise: Noise) -> cpt.CptWeights:
-        each = [noise.generator("cpt", row) for row in range(len(noise))]
-        drawn = cpt.draw_weights(each, self.options.sizes, self.options.level.weights)
-        return cpt.CptWeights(**{part: self._array(getattr(drawn, part)) for part in cpt.PARTS})
-
-    def _draw(self, rows: State, weights: cpt.CptWeights, noise: Noise) -> None:
+    def _draw(self, rows: State, noise: Noise) -> None:
         options = self.options
         if options.moves:
             names = [name_of(i, "position") for i in range(options.objects)]
             rows["position"] = place(noise.uniforms(names)[:, :, 0])
-        mechanisms = self._mechanisms(rows, weights, None)
+        mechanisms = self._mechanisms(rows)
         uniforms = noise.uniforms(self._names)[:, :, 0]
         if options.mode == "delayed":
             rules = self._rules(rows, mechanisms)
-            _put_fade(rows, delayed.start(mechanisms, rules.palette, uniforms))
+            rows |= delayed.start(mechanisms, rules.palette, uniforms)._asdict()
         else:
             rows["color"] = dynamics.start(mechanisms, uniforms)
         if options.has_target:
             fade = self._draw_goal(rows, mechanisms, noise)
             if fade is not None and options.legacy:
-                _put_fade(rows, fade)  # fades begun in the target's making go on in the world
+                rows |= fade._asdict()  # fades begun in the target's making go on in the world
 
     def _draw_goal(
         self, rows: State, mechanisms: cpt.Mechanisms, noise: Noise, prefix: str = ""
@@ -182,11 +151,11 @@ class Chemistry(GridWorld):
         chosen = self._array(actions)
         objects, paints = chosen // options.colors, chosen % options.colors
         uniforms = self._uniforms(noise)
-        mechanisms = self._mechanisms(rows, self._weights, here)
+        mechanisms = self._mechanisms(rows)
         out: State = {}
         if options.mode == "delayed":
             rules = self._rules(rows, mechanisms)
-            _put_fade(out, delayed.propagate(_fade_of(rows), objects, paints, rules, uniforms))
+            out = delayed.propagate(_fade_of(rows), objects, paints, rules, uniforms)._asdict()
         else:
             out["color"] = dynamics.propagate(rows["color"], objects, paints, mechanisms, uniforms)
         if options.mode == "moving":
@@ -205,17 +174,16 @@ class Chemistry(GridWorld):
 
     def _rows(self, worlds: Index) -> State:
         everyone = np.array_equal(worlds, np.arange(self.num_worlds))
-        return self._state if everyone else super().save(worlds)
+        return self._state if everyone else self.save(worlds)
 
-    def _mechanisms(
-        self, rows: State, weights: cpt.CptWeights, here: Array | None
-    ) -> cpt.Mechanisms:
-        """What makes these rows' colours; `here` says which of the weights are theirs."""
+    def _mechanisms(self, rows: State) -> cpt.Mechanisms:
+        """Returns what makes these rows' colours."""
         adjacency, gain, bias = (rows[name] for name in ("adjacency", "gain", "bias"))
         xp = array_namespace(adjacency)
-        own = None
+        weights, own = self._weights, None
         if self.options.meta:
-            own = xp.arange(len(gain), device=gain.device) if here is None else here
+            weights = cpt.CptWeights(**{part: rows[f"cpt/{part}"] for part in cpt.PARTS})
+            own = xp.arange(len(gain), device=gain.device)
         standard = None
         if self._tables and self._edited:
             graph = self._array(self._adjacency)
@@ -245,26 +213,18 @@ class Chemistry(GridWorld):
 
     def model(self, world: int = 0) -> SCM:
         """Returns one world's next step as a structural causal model; see `reference`."""
-        everyone = self._array(np.arange(self.num_worlds))
-        return reference.step_model(self._mechanisms(self._state, self._weights, everyone), world)
+        return reference.step_model(self._mechanisms(self._state), world)
 
     # ------------------------------------------------------------ interventions
 
-    def intervene(self, values: Mapping[str, Array], worlds: Index) -> Refusals:
-        """Sets variables; a graph out of order and a taken cell are refused."""
+    def _moved_by(self, values: Mapping[str, Array]) -> set[str]:
         keys = {self._where[name][0] for name in values}
-        if self.options.mode == "delayed" and "color" in keys:
-            keys |= set(_FADE)
-        here = self._array(worlds)
-        rows = {key: self._state[key][here] for key in keys}
-        refused = self._set(rows, values)
-        keep = self._array(np.array([row not in refused for row in range(len(worlds))]))
-        put(self._state, {key: array[keep] for key, array in rows.items()}, here[keep])
-        return {int(worlds[row]): reason for row, reason in refused.items()}
+        fades = self.options.mode == "delayed" and "color" in keys
+        return keys | {*delayed.Fade._fields} if fades else keys
 
-    def _set(self, rows: State, values: Mapping[str, Array]) -> dict[int, str]:
-        """Writes values into rows; returns why some rows cannot hold them."""
-        refused: dict[int, str] = {}
+    def _set(self, rows: State, values: Mapping[str, Array]) -> Reasons:
+        """Sets variables; a graph out of order and a taken cell are refused."""
+        refused: Reasons = {}
         # The whole graph first, so that an edge given beside it can be seen to disagree.
         for name in sorted(values, key=lambda n: n != "graph/adjacency"):
             key, index = self._where[name]
@@ -289,9 +249,7 @@ class Chemistry(GridWorld):
     def read(self, name: str) -> Array:
         """Returns a variable's present values, (N, *shape), as a fresh array."""
         if name in self._where:
-            key, index = self._where[name]
-            values = self._state[key][(slice(None), *index)]
-            return fresh(values)
+            return super().read(name)
         i = int(name.partition("/")[0].removeprefix("object_"))
         if name.endswith("/fade"):
             return (self._state["duration"] - self._state["elapsed"])[:, i]
@@ -302,9 +260,8 @@ class Chemistry(GridWorld):
         """Returns goals that random interventions lead to from the present colours."""
         if not self.options.has_target:
             return super().sample_goal(worlds, noise, space)
-        rows = super().save(worlds)
-        mechanisms = self._mechanisms(rows, self._weights, self._array(worlds))
-        self._draw_goal(rows, mechanisms, self._noise(noise), "sample_goal/")
+        rows = self.save(worlds)
+        self._draw_goal(rows, self._mechanisms(rows), self._noise(noise), "sample_goal/")
         return {goal_of(i, self.options): rows["goal"][:, i] for i in range(self.options.objects)}
 
     # ------------------------------------------------------------- what it shows
@@ -323,17 +280,11 @@ class Chemistry(GridWorld):
 
     def observe(self) -> Observation:
         """Returns pictures of the present and of the target, and the colours one can see."""
-        state, seen = self._state, list(self.options.seen)
-        shown = self._shown()
-        known = shown if self.options.mode == "delayed" else state["color"]
-        where, shape = state["position"][:, seen], state["shape"][:, seen]
-        out = {"image": self._canvas.draw(where, shape, shown[:, seen]), "state": known[:, seen]}
-        if self.options.has_target:
-            goal = self._goal_shown()[:, seen]
-            out["target"] = self._target_canvas.draw(where, shape, goal)
+        seen = {key: self._canvases[key].draw(*scene) for key, scene in self.scenes().items()}
+        seen["state"] = self.state()
         if self.options.mode == "moving":
-            out["positions"] = state["position"][:, seen]
-        return out
+            seen["positions"] = self._state["position"][:, list(self.options.seen)]
+        return seen
 
     def score(self) -> Score:
         """Returns the fraction of visible objects that match the target."""
@@ -369,23 +320,10 @@ class Chemistry(GridWorld):
 
         return paint
 
-    def save(self, worlds: Index) -> State:
-        """Returns a copy of these worlds' state."""
-        state = super().save(worlds)
-        if self.options.meta:
-            here = self._array(worlds)
-            state |= {f"cpt/{p}": part[here] for p, part in _parts(self._weights).items()}
-        return state
-
     def load(self, state: State, worlds: Index) -> None:
         """Puts saved rows into these worlds."""
-        here = self._array(worlds)
-        own = {name: self._array(state[name]) for name in self._state}
-        put(self._state, own, here)
+        super().load(state, worlds)
         self._edited = True  # the rows may come from an edited world
-        if self.options.meta:
-            saved = {part: self._array(state[f"cpt/{part}"]) for part in cpt.PARTS}
-            put(_parts(self._weights), saved, here)
 
     def state(self) -> Array:
         """Returns the observed objects' colours (in delayed mode their rgb), (N, n, ...)."""
@@ -436,16 +374,11 @@ class Chemistry(GridWorld):
 
 
 def _parts(weights: cpt.CptWeights) -> State:
-    return {part: getattr(weights, part) for part in cpt.PARTS}
+    return {f"cpt/{part}": getattr(weights, part) for part in cpt.PARTS}
 
 
 def _fade_of(rows: State) -> delayed.Fade:
-    return delayed.Fade(**{part: rows[part] for part in _FADE})
-
-
-def _put_fade(rows: State, fade: delayed.Fade) -> None:
-    for part in _FADE:
-        rows[part] = getattr(fade, part)
+    return delayed.Fade(*(rows[part] for part in delayed.Fade._fields))
 
 
 def _fewer_edges(

@@ -9,17 +9,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from interverse.art.rooms.forms import FORM
 from interverse.scm import Angle, Box, CausalGraph, Integers, Variable, table
-from interverse.scm.space import Space
-from interverse.scm.variable import Kind, Values
+from interverse.scm.variable import Values
 from interverse.worlds.rooms.actions import ABSENT, CLASS_NAMES, VERBS, has
 from interverse.worlds.rooms.options import RoomsOptions
+from interverse.worlds.world import variable
 
 TRAINING_ROOMS = 10_000
 TEST_ROOMS = 2_000
@@ -54,17 +52,11 @@ def name_of(slot: int, field: str) -> str:
     return f"object/{field}" if slot == 0 else f"object_{slot}/{field}"
 
 
-def _variable(
-    name: str, kind: Kind, default: ArrayLike, domain: Space, doc: str, **more: Any
-) -> Variable:
-    return Variable(name=name, kind=kind, default=np.array(default), domain=domain, doc=doc, **more)
-
-
 def declare(options: RoomsOptions) -> Mapping[str, Variable]:
     """Returns every variable of the world."""
     slots = range(options.objects)
     found = [
-        _variable(
+        variable(
             "room/seed",
             "latent",
             0,
@@ -85,13 +77,13 @@ def declare(options: RoomsOptions) -> Mapping[str, Variable]:
                 size = field in FORM[:3]
                 unit, domain = ("m", Box(0.0, 8.0)) if size else ("", Box(0.0, 1.0))
                 found.append(
-                    _variable(name_of(slot, field), "appearance", 0.0, domain, doc, unit=unit)
+                    variable(name_of(slot, field), "appearance", 0.0, domain, doc, unit=unit)
                 )
     return table(*found, *_camera(), *_light(), *_action(options))
 
 
 def _confounder() -> Iterator[Variable]:
-    yield _variable(
+    yield variable(
         CONFOUNDER[0],
         "latent",
         0.0,
@@ -101,12 +93,12 @@ def _confounder() -> Iterator[Variable]:
         space_b=Box(0.5, 1.0, open_low=True),
     )
     doc = "A hidden coin, the common cause of what follows it."
-    yield _variable(CONFOUNDER[1], "latent", 0, Integers(0, 1), doc)
+    yield variable(CONFOUNDER[1], "latent", 0, Integers(0, 1), doc)
 
 
 def _object(slot: int) -> Iterator[Variable]:
     least = 0 if slot == 0 else ABSENT
-    yield _variable(
+    yield variable(
         name_of(slot, "class"),
         "latent",
         least,
@@ -115,13 +107,13 @@ def _object(slot: int) -> Iterator[Variable]:
         labels=CLASS_NAMES if slot == 0 else ("none", *CLASS_NAMES),
     )
     doc = "Which individual of its class: its shape, size and materials."
-    yield _variable(name_of(slot, "instance"), "appearance", 0, Integers(0, INSTANCES), doc)
+    yield variable(name_of(slot, "instance"), "appearance", 0, Integers(0, INSTANCES), doc)
     doc = "Where it stands (on a wall: the middle of its back), from the middle of the floor."
     place, domain = np.zeros(3), Box(-4.0, 4.0, (3,))
-    yield _variable(name_of(slot, "position"), "latent", place, domain, doc, unit="m")
+    yield variable(name_of(slot, "position"), "latent", place, domain, doc, unit="m")
     doc = "Its turn about the vertical; at 0 it faces -y."
-    yield _variable(name_of(slot, "yaw"), "latent", 0.0, Angle(), doc, unit="rad")
-    yield _variable(
+    yield variable(name_of(slot, "yaw"), "latent", 0.0, Angle(), doc, unit="rad")
+    yield variable(
         name_of(slot, "state"),
         "state",
         np.zeros(4),
@@ -142,21 +134,21 @@ def _camera() -> Iterator[Variable]:
     position, yaw, pitch, fov = CAMERA
     doc = "Where the camera is; between the walls and in no furniture."
     place, domain = [0.0, 0.0, 1.5], Box(-4.0, 4.0, (3,))
-    yield _variable(position, "appearance", place, domain, doc, unit="m")
+    yield variable(position, "appearance", place, domain, doc, unit="m")
     doc = "Its turn about the vertical; at 0 it looks along +y."
-    yield _variable(yaw, "appearance", 0.0, Angle(), doc, unit="rad")
+    yield variable(yaw, "appearance", 0.0, Angle(), doc, unit="rad")
     steep = Box(-STEEPEST, STEEPEST)
-    yield _variable(pitch, "appearance", 0.0, steep, "How far it looks up.", unit="rad")
+    yield variable(pitch, "appearance", 0.0, steep, "How far it looks up.", unit="rad")
     doc = "Angle of view, across and down alike."
     wide = Box(math.radians(3.0), math.radians(120.0))
-    yield _variable(fov, "appearance", math.radians(75.0), wide, doc, unit="rad")
+    yield variable(fov, "appearance", math.radians(75.0), wide, doc, unit="rad")
 
 
 def _light() -> Iterator[Variable]:
     color, brightness, time = LIGHT
     doc = "Colour of the ceiling lamp."
-    yield _variable(color, "appearance", np.ones(3), Box(0.0, 1.0, (3,)), doc, unit="rgb")
-    yield _variable(
+    yield variable(color, "appearance", np.ones(3), Box(0.0, 1.0, (3,)), doc, unit="rgb")
+    yield variable(
         brightness,
         "appearance",
         1.0,
@@ -165,7 +157,7 @@ def _light() -> Iterator[Variable]:
         space_a=Box(0.9, 1.4),
         space_b=Box(0.4, 0.9, open_high=True),
     )
-    yield _variable(
+    yield variable(
         time,
         "appearance",
         12.0,
@@ -182,10 +174,10 @@ def _action(options: RoomsOptions) -> Iterator[Variable]:
     verbs = ("none", *(verb.name for verb in VERBS))
     for name, most, labels in zip(ACTION, (options.objects, len(VERBS)), ((), verbs), strict=True):
         domain = Integers(-1, most - 1)
-        yield _variable(name, "state", -1, domain, doc, read_only=True, labels=labels)
+        yield variable(name, "state", -1, domain, doc, read_only=True, labels=labels)
     if options.states == "graded":
         doc = "How far the last action went; set, how far the next one goes."
-        yield _variable(TARGET, "state", 1.0, Box(0.0, 1.0), doc)
+        yield variable(TARGET, "state", 1.0, Box(0.0, 1.0), doc)
 
 
 def causal_graph(variables: Mapping[str, Variable], options: RoomsOptions) -> CausalGraph:

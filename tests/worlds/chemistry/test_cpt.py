@@ -30,7 +30,7 @@ def test_orthogonal_is_torchs_initialisation_for_the_same_normal_numbers():
 
 def test_uniform_layers_and_biases_fill_their_range():
     weights = cpt.draw_weights([np.random.default_rng(0)], SIZES, "uniform")
-    for part in ("first", "second", "first_bias", "second_bias"):
+    for part in cpt.PARTS:
         values = getattr(weights, part).ravel()
         assert stats.kstest(values, stats.uniform(-1, 2).cdf).pvalue > 1e-3
 

@@ -273,7 +273,7 @@ def test_meta_keeps_a_named_graph_and_draws_networks():
     for _ in range(2):
         env.reset(seed=0) if not weights else env.reset()
         np.testing.assert_array_equal(color_graph(env), graphs.parse("chain", 5))
-        weights.append(env.unwrapped.world._weights.first.copy())
+        weights.append(env.unwrapped.world._state["cpt/first"].copy())
     assert not np.array_equal(*weights)
 
 
