@@ -3,8 +3,8 @@
 `Session` is the logic and needs no browser; `interverse.viewer.server` shows it with viser.
 """
 
+from interverse.viewer.controls import Widget, widget_of, widgets
 from interverse.viewer.history import Event, Refused
 from interverse.viewer.session import Session
-from interverse.viewer.widgets import Widget, widget_of, widgets
 
 __all__ = ["Event", "Refused", "Session", "Widget", "widget_of", "widgets"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 from interverse.envs.interventions import UNCHECKED
@@ -58,6 +58,7 @@ class Orders:
 GOOD, BAD, PLAIN = "#087f5b", "#c92a2a", "#495057"
 PAD = "padding:2px 12px 6px 12px;font-size:13px;line-height:1.45;overflow-wrap:anywhere"
 BEYOND = "Beyond A and B"
+_MOST_NAMES = 12
 PageOrder = Callable[[], str]  # returns what to tell the person
 
 
@@ -104,6 +105,12 @@ class Desk:
             self.order(f"{label}/{chosen}", orders[chosen])
 
         group.on_click(clicked)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns names as a sentence has them; of many the first twelve."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return (", ".join(names[:_MOST_NAMES]) or "nothing") + more
 
 
 def changed_text(names: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ from scipy.spatial import ConvexHull
 
 from interverse.art import meshes
 from interverse.art.meshes import Mesh
-from interverse.art.shards import parted, shards
+from interverse.art.rooms.objects.vessels import parted, shards
 from interverse.core.errors import InvalidValueError
 
 RNG_SEED = 5

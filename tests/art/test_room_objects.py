@@ -7,7 +7,7 @@ from interverse.art.meshes import bevelled_box
 from interverse.art.rooms.item import Item, Part, Surface, is_seen, surface_key
 from interverse.art.rooms.objects import CLASSES, TRAITS, build_item
 from interverse.core.errors import InvalidValueError, UnknownNameError
-from interverse.worlds.rooms.assemble import Palette, item_spec
+from interverse.worlds.rooms.scene import Palette, item_spec
 from tests.worlds.rooms.preview import Look, Studio, shown
 
 PAIRS = [(cls, prop) for cls in CLASSES for prop in TRAITS[cls]]
@@ -164,10 +164,10 @@ def test_assembling_names_everything_under_the_prefix_and_shares_textures():
     spec = mujoco.MjSpec()
     palette = Palette(spec)
     item = item_of("Microwave", 0)
-    placed = [item_spec(palette, item, name, pos=(x, 0, 0)) for name, x in (("a", 0), ("b", 1))]
+    placed = [item_spec(palette, item, name) for name in "ab"]
     model = spec.compile()
     for assembled in placed:
-        assert all(name.startswith(f"{assembled.body}/") for name in assembled.geoms)
+        assert all(skin.geom.startswith(f"{assembled.body}/") for skin in assembled.skins)
         positions = assembled.positions({"open": 0.5})
         assert positions == {f"{assembled.body}/door": 0.5 * item.parts[-3].joint.travel}
         looks = assembled.looks({"on": 1.0})

@@ -11,8 +11,7 @@ import pytest
 from interverse.envs import make
 from interverse.scm import Box, CausalGraph, Variable, table
 from interverse.scm.graph import now
-from interverse.viewer.causes import curve_svg
-from interverse.viewer.graph import GraphMarks, by_object, graph_svg, lights_of
+from interverse.viewer.graph import GraphMarks, by_object, curve_svg, graph_svg, lights_of
 from interverse.viewer.scene import _outside
 
 WORLDS = ("blocks/unobserved-3-v1", "chemistry/full-v1", "rooms/multi-v1", "trifinger/pushing-v1")

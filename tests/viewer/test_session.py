@@ -11,8 +11,8 @@ import pytest
 import interverse as iv
 from interverse.core.errors import InterventionError, InvalidValueError, UnknownNameError
 from interverse.rollouts.runner import Recorder
-from interverse.viewer.causes import causes_text
 from interverse.viewer.ghost import Ghost
+from interverse.viewer.graph import causes_text
 from interverse.viewer.history import as_json, as_python
 from interverse.viewer.scene import blended
 from interverse.viewer.session import Session

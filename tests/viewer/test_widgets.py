@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from interverse.envs import make
-from interverse.viewer.controls import shown, value_from
-from interverse.viewer.widgets import TOP, widget_of, widgets
+from interverse.viewer.controls import TOP, shown, value_from, widget_of, widgets
 
 WORLDS = (
     "blocks/observed-3-v1",

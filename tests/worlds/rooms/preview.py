@@ -12,8 +12,7 @@ from interverse.art.rooms.item import PROPERTIES, Item
 from interverse.art.rooms.objects import TRAITS, build_item
 from interverse.sim.assets import add_material
 from interverse.sim.studio import DrawingStage
-from interverse.worlds.rooms.assemble import Palette, item_spec
-from interverse.worlds.rooms.scene import state_edits
+from interverse.worlds.rooms.scene import Palette, item_spec, state_edits
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Studio:
         _camera(spec, (low + high) / 2, reach, look)
         assembled = item_spec(Palette(spec), item, "item")
         model = spec.compile()
-        self._own = [model.geom(name).id for name in assembled.geoms]
+        self._own = [model.geom(name).id for name in (skin.geom for skin in assembled.skins)]
         self._model, self._item = model, assembled
         self._stage = DrawingStage(model)
 

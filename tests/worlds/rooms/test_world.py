@@ -192,15 +192,6 @@ def test_the_counterfactual_of_a_pair():
     env.close()
 
 
-def test_a_batch_takes_an_intervention_per_world():
-    venv = iv.make_vec("rooms/multi-v1", num_envs=2, **SMALL)
-    venv.reset(seed=0)
-    outcome = venv.unwrapped.do({"light/brightness": [0.5, 0.6]})
-    assert outcome.applied.tolist() == [True, True]
-    assert venv.unwrapped.values["light/brightness"].tolist() == [0.5, 0.6]
-    venv.close()
-
-
 # ----------------------------------------------------------------------------- options
 
 
