@@ -130,20 +130,15 @@ def evaluate(
     for name, count in {"episodes": episodes, "workers": workers, "seeds": len(tested)}.items():
         check_whole(count, name, MOST_EPISODES)
     if (total := episodes * len(tested) * len(chosen)) > MOST_EPISODES:
-        raise InvalidValueError(
-            f"{episodes} episodes x {len(tested)} seeds x {len(chosen)} protocols "
-            f"are {total:,} episodes",
-            allowed=f"at most {MOST_EPISODES:,} in one call",
-        )
+        told = f"{episodes} episodes x {len(tested)} seeds x {len(chosen)} protocols"
+        most = f"at most {MOST_EPISODES:,} in one call"
+        raise InvalidValueError(f"{told} are {total:,} episodes", allowed=most)
     check_unset(chosen, options)
     for protocol in chosen:
         trained.with_options(protocol.options)  # one that turns the interface is no test of it
     policy, options = trained.policy, trained.for_tests().with_options(options)
     about, engine, resolved = _check_world(task, options, chosen, policy, measured)
-    about_policy = training_notes(policy, task, asked, engine, tested)
-    for note in (*about_policy, *about.get("notes", ())):
-        if note:
-            Console(stderr=True).print(note, soft_wrap=True, markup=False)
+    _tell(*training_notes(policy, task, asked, engine, tested), *about.get("notes", ()))
     label = experiment or policy_name(policy)
     identity = {  # what a folder is tied to: anything else may differ between two calls
         "task": task,
@@ -157,17 +152,24 @@ def evaluate(
     if code := own_code(task, options):
         identity["code"] = code
     if measured:
-        identity["metrics"] = {m.name: [_metric_hash(m), *m.values] for m in measured}
+        identity["metrics"] = {
+            m.name: [f"row {m.name}" if is_registered(m) else function_hash(m.function), *m.values]
+            for m in measured
+        }
     provenance = {
         **identity,
         "episodes": int(episodes),
         "seeds": list(tested),
-        "versions": {**versions(), **_solver(engine)},
+        "versions": versions(),
         "code": {**code_identity(), **code},
         "protocols": {p.name: record.describe(p) for p in chosen},
         **about,
         "runs": [_run(identity, policy, options)],
     }
+    if engine.get("contact") == "exact":
+        from interverse.sim import coulomb  # loads MuJoCo
+
+        provenance["versions"] |= {"friction solver": coulomb.solver_hash()}
     units = [
         Unit(
             task=task,
@@ -196,7 +198,7 @@ def evaluate(
             _check_same(units[0], options, policy, held)
     rows = _collect(units, folder, held, policy, int(workers), cluster, progress=progress)
     if note := _same_note(chosen, rows, about.get("notes", ())):
-        Console(stderr=True).print(note, soft_wrap=True, markup=False)
+        _tell(note)
         provenance["notes"] = [*about.get("notes", ()), note]
     results = Results.from_rows(rows, provenance).named(label)
     if folder is not None:
@@ -204,6 +206,12 @@ def evaluate(
         write_json(folder / COMMAND_FILE, {"command": command()})
         write_index(folder)
     return replace(results, provenance={**results.provenance, "command": command()})
+
+
+def _tell(*notes: str) -> None:
+    """Writes lines on standard error; an empty one is none."""
+    for note in filter(None, notes):
+        Console(stderr=True).print(note, soft_wrap=True, markup=False)
 
 
 def _seeds(first: int, given: int | Sequence[int]) -> Sequence[int]:
@@ -218,11 +226,6 @@ def _seeds(first: int, given: int | Sequence[int]) -> Sequence[int]:
         return chosen
     check_whole(given, "seeds", MOST_EPISODES)
     return range(check_seed(first), check_seed(first) + int(given))
-
-
-def _metric_hash(metric: Metric) -> str | None:
-    """Returns the identity of a metric: a row of the table, or a function's content."""
-    return f"row {metric.name}" if is_registered(metric) else function_hash(metric.function)
 
 
 def _run(
@@ -309,10 +312,9 @@ def _check_world(
             world.close()
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     known = math.isfinite(low) and math.isfinite(high) and low < high
-    ranges: dict[str, Any] = {task: {"return": [low, high]}} if known else {}
-    for metric in metrics:
-        if metric.range is not None:
-            ranges.setdefault(task, {})[metric.name] = list(metric.range)
+    spans = {"return": [low, high]} if known else {}
+    spans |= {metric.name: list(metric.range) for metric in metrics if metric.range is not None}
+    ranges = {task: spans} if spans else {}
     better = {metric.name: metric.better for metric in metrics if metric.better != "more"}
     said: dict[str, Any] = {"notes": told} if (told := [note for note in notes if note]) else {}
     said |= {"better": better} if better else {}
@@ -324,11 +326,9 @@ def _unseen_note(protocol: Protocol, driver: Driver) -> str:
 
     Looks move nothing, so where observations stay as they were, scores do too.
     """
-    if protocol.everything is not None or not protocol.variables:
-        return ""
     variables, world = driver.variables, driver.world
     kinds = {variables[name].kind for name in matching(variables, protocol.variables)}
-    if kinds != {"appearance"}:
+    if protocol.everything is not None or kinds != {"appearance"}:
         return ""
     driver.reset(_ONE, seeds=[0])
     before = copy.deepcopy(world.observe())
@@ -355,12 +355,11 @@ def _same_note(
     acting = [p.name for p in chosen if (p.draws or p.grid) and not p.options]
     same = [name for name in acting if scores[name] == scores[plain]]
     same = [name for name in same if not any(f"Protocol {name} changes looks" in n for n in told)]
-    if not same:
-        return ""
-    return (
+    note = (
         f"Returns under {', '.join(same)} are those of {plain}, episode for episode, to the last"
         " digit: what is set there did nothing here."
     )
+    return note if same else ""
 
 
 def _check_own(driver: Driver) -> None:
@@ -415,15 +414,6 @@ def _ranges(variable: Variable) -> dict[str, Any]:
     return out
 
 
-def _solver(engine: Mapping[str, str]) -> dict[str, str]:
-    """Returns which binary solved exact contacts."""
-    if engine.get("contact") != "exact":
-        return {}
-    from interverse.sim import coulomb  # loads MuJoCo
-
-    return {"friction solver": coulomb.solver_hash()}
-
-
 def _collect(
     units: list[Unit],
     folder: Path | None,
@@ -453,21 +443,17 @@ def _collect(
     # Another machine may not see this one's files.
     sent = policy if cluster is None else pack_policy(policy)
     finished = run_units(run_unit, missing, sent, workers=workers, cluster=cluster)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
+    title = TextColumn("{task.description}")
+    columns = (title, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not progress) as bar, closing(finished):
-        title = f"units of {ROWS} episodes"
-        task = bar.add_task(title, total=len(units), completed=len(done))
+        told = f"units of {ROWS} episodes"
+        task = bar.add_task(told, total=len(units), completed=len(done))
         for unit, rows in finished:
             if folder is not None:
                 file = folder / "units" / f"{unit.name}.parquet"
-                told = {"unit": _identity(unit), "protocol": record.describe(unit.protocol)}
-                Results.from_rows(rows, told).to_parquet(file)
+                about = {"unit": _identity(unit), "protocol": record.describe(unit.protocol)}
+                Results.from_rows(rows, about).to_parquet(file)
                 add_to_index(file)
             done[unit.name] = rows
             bar.advance(task)

@@ -102,8 +102,22 @@ def select_metrics(given: Sequence[MetricLike]) -> tuple[Metric, ...]:
     """
     if isinstance(given, str) or callable(given):
         raise InvalidValueError(f"metrics is {given!r}", allowed="a list of metrics")
-    # The scores of the table are there already; naming them changes nothing.
-    chosen = [_one(item) for item in given if not (isinstance(item, str) and item in SCORES)]
+    chosen = []
+    for item in given:
+        if isinstance(item, str):
+            METRICS[item]  # an unknown name gets a proper error
+            if item not in SCORES:  # which are there already
+                chosen.append(Metric(name=item, function=partial(_by_name, item)))
+        elif isinstance(item, Metric):
+            chosen.append(item)
+        elif callable(item):
+            name = getattr(item, "__name__", type(item).__name__)
+            chosen.append(Metric(name=name, function=item))
+        else:
+            raise InvalidValueError(
+                f"a metric cannot be a {type(item).__name__}",
+                allowed="a name, a function of an episode's steps, a Metric",
+            )
     names = [metric.name for metric in chosen]
     taken = [n for i, n in enumerate(names) if n in names[:i] or n in (*SCORES, "success")]
     if taken:
@@ -111,20 +125,6 @@ def select_metrics(given: Sequence[MetricLike]) -> tuple[Metric, ...]:
             f"a metric named {taken[0]!r} exists already", fix="Choose another name"
         )
     return tuple(chosen)
-
-
-def _one(item: MetricLike) -> Metric:
-    if isinstance(item, Metric):
-        return item
-    if isinstance(item, str):
-        METRICS[item]  # an unknown name gets a proper error
-        return Metric(name=item, function=partial(_by_name, item))
-    if callable(item):
-        return Metric(name=getattr(item, "__name__", type(item).__name__), function=item)
-    raise InvalidValueError(
-        f"a metric cannot be a {type(item).__name__}",
-        allowed="a name, a function of an episode's steps, a Metric",
-    )
 
 
 def is_registered(metric: Metric) -> bool:
@@ -148,10 +148,6 @@ def _by_name(name: str, steps: Steps) -> float:
     function = METRICS.load(name)
     if "episode" in METRICS[name].tags:
         return float(function(steps))
-    series = steps.rewards if "rewards" in METRICS[name].tags else _fraction(steps)
-    return float(function(series[None])[0])
-
-
-def _fraction(steps: Steps) -> NDArray[np.float64]:
     key = FRACTION if FRACTION in steps.info else "success"
-    return np.asarray(steps.info[key], dtype=np.float64)
+    series = steps.rewards if "rewards" in METRICS[name].tags else steps.info[key]
+    return float(function(np.asarray(series, dtype=np.float64)[None])[0])

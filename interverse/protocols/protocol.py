@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any, NoReturn, final
 
@@ -88,8 +88,8 @@ class Protocol:
         regions = {**self.variables, **({} if self.everything is None else {"*": self.everything})}
         for pattern, region in regions.items():
             if region not in SPACE_NAMES:
-                allowed = ", ".join(SPACE_NAMES)
-                self._refuse(f": region of {pattern} is {region!r}", allowed=allowed)
+                told = f": region of {pattern} is {region!r}"
+                self._refuse(told, allowed=", ".join(SPACE_NAMES))
         empty = [name for name, values in self.grid.items() if not len(values)]
         if empty or any(step < 0 for step in self.at):
             told = f": at is {self.at}, grid without values: {empty}"
@@ -119,7 +119,7 @@ class Protocol:
                     fix="Name it in grid or in variables, or draw it later (at)",
                 )
         if self.everything is not None:
-            self._drawer(driver).check(variables, self.everything)
+            self.actor(driver).check(variables, self.everything)
         length = driver.world.max_steps
         cut = driver.world.options.max_steps is not None  # short episodes are somebody's wish
         if self.draws and (not self.at or (not cut and min(self.at) >= length)):
@@ -156,13 +156,9 @@ class Protocol:
 
     def late_note(self, length: int) -> str:
         """Returns the line that says when it does not act in episodes so short; empty if always."""
-        late = [step for step in self.at if step >= length]
-        if not (late and self.draws):
-            return ""
-        return (
-            f"Protocol {self.name} does not act before action {', '.join(map(str, late))}:"
-            f" episodes have {length} actions."
-        )
+        late = ", ".join(str(step) for step in self.at if step >= length and self.draws)
+        told = f"Protocol {self.name} does not act before action {late}:"
+        return f"{told} episodes have {length} actions." if late else ""
 
     def start(self, episodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Returns the values of the grid that episodes of these numbers start with.
@@ -180,27 +176,20 @@ class Protocol:
             rest = rest if self.paired else rest // len(values)
         return out
 
-    @property
-    def actor(self) -> Actor:
-        """What draws: everything, or the variables named."""
+    def actor(self, driver: Driver | None = None) -> Actor:
+        """Returns what draws: the variables named, or everything but what the grid lists."""
         if self.everything is None:
             return Regional(regions=self.variables)
-        return Everything(space=self.everything, without=self.without, but=self.variables)
-
-    def _drawer(self, driver: Driver) -> Actor:
-        """Returns the actor in a world: "everything" is all but what the grid lists."""
-        actor, graph = self.actor, driver.world.graph
-        if not isinstance(actor, Everything):
-            return actor
-        listed = {same for name in self.grid for same in (name, *graph.twins(name))}
-        return replace(actor, without=(*self.without, *sorted(listed)))
+        listed = set() if driver is None else driver.world.graph.with_twins(self.grid)
+        without = (*self.without, *sorted(listed))
+        return Everything(space=self.everything, without=without, but=self.variables)
 
     def draw(self, driver: Driver, worlds: Index, attempt: int) -> dict[str, NDArray[Any]]:
         """Returns the values to set, one row per world; masked rows leave their worlds alone."""
         noise = Noise(driver.seeds[worlds], driver.episodes[worlds], driver.steps[worlds])
         tag = f"protocol/{self.name}/{attempt}"
         moment = Moment(driver, worlds, noise, "A_B", tag)
-        drawn = choose(self._drawer(driver), moment)
+        drawn = choose(self.actor(driver), moment)
         for pattern, parts in self.ranges.items():
             for name in set(matching(moment.variables, [pattern])) & drawn.keys():
                 for part, (low, high) in parts.items():
@@ -249,7 +238,7 @@ class Region:
 
     def actor(self) -> Actor:
         """Returns the actor that draws from this region: a stage of a curriculum."""
-        return self.protocol("region").actor
+        return self.protocol("region").actor()
 
 
 _RANGE = re.compile(r"^([A-Za-z_]*)(\d{1,18})-\1(\d{1,18})$")
@@ -280,9 +269,8 @@ def select_protocols(task: str, given: Selection = "all") -> tuple[Protocol, ...
             if out.setdefault(protocol.name, protocol) is not protocol:
                 raise InvalidValueError(f"two protocols are named {protocol.name!r}")
     if not out:
-        raise InvalidValueError(
-            f"no protocol of {task} is meant by {given!r}", allowed=", ".join(table)
-        )
+        told = f"no protocol of {task} is meant by {given!r}"
+        raise InvalidValueError(told, allowed=", ".join(table))
     return tuple(out.values())
 
 
@@ -304,18 +292,12 @@ def _by_name(text: str, table: dict[str, Protocol]) -> list[Protocol]:
         return [p for p in listed if p.legacy == (text == "legacy")]
     out = []
     for part in (p.strip() for p in text.split(",")):
-        span = _RANGE.match(part)
-        if span:
-            out += _in_range(table, span[1], range(int(span[2]), int(span[3]) + 1))
+        if span := _RANGE.match(part):  # the table is short, a range may not be
+            found = [(n.removeprefix(span[1]), n) for n in table if n.startswith(span[1])]
+            known = sorted((int(number), name) for number, name in found if number.isdecimal())
+            out += [table[name] for number, name in known if int(span[2]) <= number <= int(span[3])]
         elif part in table:
             out.append(table[part])
         else:
             raise UnknownNameError(unknown("protocol", part, table))
     return out
-
-
-def _in_range(table: dict[str, Protocol], prefix: str, numbers: range) -> list[Protocol]:
-    """Returns the protocols of a range, by number: the table is short, a range may not be."""
-    found = [(name.removeprefix(prefix), name) for name in table if name.startswith(prefix)]
-    known = sorted((int(number), name) for number, name in found if number.isdecimal())
-    return [table[name] for number, name in known if number in numbers]

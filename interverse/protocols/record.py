@@ -12,24 +12,14 @@ from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain, read_json_object
 from interverse.protocols.protocol import Protocol
 
-_SPECIAL = (
-    "everything",
-    "grid",
-    "paired",
-    "options",
-    "ranges",
-    "by_name",
-    "legacy",
-)  # written where they are set
+# written where they are set
+_SPECIAL = ("everything", "grid", "paired", "options", "ranges", "by_name", "legacy")
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:
     """Returns a protocol as JSON; `protocol_from` reads it."""
-    out: dict[str, Any] = {
-        "variables": dict(protocol.variables),
-        "at": list(protocol.at),
-        "note": protocol.note,
-    }
+    usual = {"variables": dict(protocol.variables), "at": list(protocol.at)}
+    out: dict[str, Any] = {**usual, "note": protocol.note}
     out |= {n: plain(getattr(protocol, n)) for n in _SPECIAL if getattr(protocol, n)}
     if protocol.everything is not None:
         out["without"] = list(protocol.without)
@@ -56,10 +46,8 @@ def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
     for key in ("at", "without"):
         if key in given:
             given[key] = tuple(given[key])
-    given["ranges"] = {
-        pattern: {int(part): tuple(ends) for part, ends in parts.items()}
-        for pattern, parts in given.get("ranges", {}).items()
-    }
+    ranges = given.get("ranges", {}).items()
+    given["ranges"] = {n: {int(k): tuple(ends) for k, ends in p.items()} for n, p in ranges}
     return Protocol(name=name, **given)
 
 
