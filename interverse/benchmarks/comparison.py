@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from interverse.metrics.bootstrap import standard_error, t_reach
 from interverse.metrics.comparison import holm
-from interverse.metrics.student import standard_error, t_reach
 
 LEVEL = 0.05
 LEAST_SEEDS = 10

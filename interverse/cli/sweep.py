@@ -37,6 +37,7 @@ from interverse.core.errors import (
 )
 from interverse.core.files.atomic import (
     alone_in,
+    file_hash,
     remove_stale,
     scratch_folder,
     write_bytes,
@@ -49,7 +50,6 @@ from interverse.envs.build import build_world
 from interverse.protocols.evaluate import RESULT_FILE, evaluate
 from interverse.protocols.measures import select_metrics
 from interverse.protocols.protocol import check_unset, select_protocols
-from interverse.protocols.record import file_hash
 from interverse.results import Results
 from interverse.rollouts.executors import gpus_of, run_units
 from interverse.rollouts.policy import load_policy

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interverse.core.errors import InvalidValueError
-from interverse.core.files.atomic import write_json
+from interverse.core.files.atomic import file_hash, write_json
 from interverse.core.files.json_text import read_json_object
 
 TRAIN_FILE = "train.json"
@@ -34,8 +34,7 @@ def files_hash(path: Path, suffixes: tuple[str, ...] = ()) -> str:
     for file in whole:
         if suffixes and file.suffix not in suffixes:
             continue
-        held = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
-        digest.update(f"{file.relative_to(path)} {held}\n".encode())
+        digest.update(f"{file.relative_to(path)} {file_hash(file)}\n".encode())
     return digest.hexdigest()
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
-
-from interverse.core.former import former_word
 
 _MOST_NAMES_SHOWN = 12
 _LONGEST_SHOWN = 100
@@ -102,10 +100,14 @@ def unknown(kind: str, given: object, names: Iterable[str], *, fix: str = "") ->
 
     >>> unknown("variable", "blok/mass", ["block/mass", "floor/friction"])
     "unknown variable 'blok/mass'. Did you mean 'block/mass'? Allowed: block/mass, floor/friction."
+    >>> unknown("variable", "tool_block/mass", ["mass"]).partition(". ")[2]
+    "CausalWorld's 'tool_block' is block_0/... here. Allowed: mass."
     """
     names, given = sorted(names), _shortened(given)
     near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
-    hint = former_word(given) or (f" Did you mean '{near[0]}'?" if near else "")
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    if (word := str(given).partition("/")[0]) in FORMER:
+        hint = f" CausalWorld's {word!r} is {FORMER[word]} here."
     shown = names
     if len(names) > _MOST_NAMES_SHOWN:
         near_many = difflib.get_close_matches(str(given), names, n=_MOST_NAMES_SHOWN, cutoff=0.0)
@@ -181,3 +183,65 @@ def missing_extra(package: str, extra: str) -> MissingExtraError:
     return MissingExtraError(
         f"{package} is not installed", fix=f"Install it with: {install_line(extra)}"
     )
+
+
+# Words of CausalWorld and what they are called here, for messages about unknown names.
+_BLOCK, _GOAL = "block_0/...", "goal_0/..."
+
+FORMER: Mapping[str, str] = {
+    # variables
+    "tool_block": _BLOCK,
+    "tool_block_1": _BLOCK,
+    "tool_block_2": "block_1/...",
+    "goal_block": _GOAL,
+    "goal_block_1": _GOAL,
+    "goal_block_2": "goal_1/...",
+    "goal_60": _GOAL,
+    "goal_120": "goal_1/...",
+    "goal_300": "goal_2/...",
+    "euler_orientation": "orientation, a quaternion x, y, z, w",
+    "floor_color": "floor/color",
+    "floor_friction": "floor/friction",
+    "stage_color": "stage/color",
+    "stage_friction": "stage/friction",
+    "robot_height": "robot/height",
+    "blocks_mass": "blocks/mass",
+    "number_of_blocks_in_tower": "tower/counts",
+    "tower_dims": "tower/dims",
+    "tower_center": "tower/center",
+    "num_of_levels": "stack/levels",
+    "blocks_min_size": "stack/min_size",
+    "max_level_width": "stack/max_width",
+    "nums_objects": "general/count",
+    "tool_block_size": "general/size, or block_0/size",
+    "number_of_obstacles": "obstacles/count",
+    # arguments
+    "task_generator_id": "the id: make('trifinger/pushing-v1')",
+    "variables_space": "space='A', 'B' or 'A_B'",
+    "variable_space": "space='A', 'B' or 'A_B'",
+    "space_a": "A",
+    "space_b": "B",
+    "space_a_b": "A_B",
+    "activate_sparse_reward": "sparse_reward",
+    "camera_indicies": "cameras",
+    "max_episode_length": "max_steps, which is one more",
+    "enable_visualization": "render_mode='human'",
+    "seed": "reset(seed=...)",
+    "data_recorder": "the wrapper interverse.rollouts.RecordEpisodes",
+    "tool_block_mass": "defaults={'block_0/mass': ...}",
+    "tool_block_position": "defaults={'block_0/cartesian_position': ...}",
+    "tool_block_orientation": "defaults={'block_0/orientation': ...}",
+    "tool_block_1_position": "defaults={'block_0/cartesian_position': ...}",
+    "tool_block_1_orientation": "defaults={'block_0/orientation': ...}",
+    "tool_block_2_position": "defaults={'block_1/cartesian_position': ...}",
+    "tool_block_2_orientation": "defaults={'block_1/orientation': ...}",
+    "goal_block_position": "defaults={'goal_0/cartesian_position': ...}",
+    "goal_block_orientation": "defaults={'goal_0/orientation': ...}",
+    "goal_height": "defaults={'goal_0/cartesian_position': (0, 0, height)}",
+    "goal_position": "defaults={'goal_tower/cylindrical_position': ...}",
+    "goal_orientation": "defaults={'goal_tower/orientation': ...}",
+    "default_goal_60": "defaults={'goal_0/cartesian_position': ...}",
+    "default_goal_120": "defaults={'goal_1/cartesian_position': ...}",
+    "default_goal_300": "defaults={'goal_2/cartesian_position': ...}",
+    "joint_positions": "defaults={'joint_positions': ...}",
+}

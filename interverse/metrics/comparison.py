@@ -11,9 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
 from interverse.core.errors import InvalidValueError
-from interverse.metrics.bootstrap import ROUNDING, Interval, interval, varies
+from interverse.metrics.bootstrap import (
+    ROUNDING,
+    Interval,
+    interval,
+    standard_error,
+    t_interval,
+    varies,
+)
 from interverse.metrics.statistics import FloatArray, known_runs, mean_known, two_tables
-from interverse.metrics.student import standard_error, t_interval
 
 _EXACT_UP_TO = 15  # unequal pairs; beyond this the normal approximation of the test is good
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from interverse.core.errors import InvalidValueError
-from interverse.metrics.bootstrap import ROUNDING, Interval, varies
+from interverse.metrics.bootstrap import ROUNDING, Interval, t_reach, varies
 from interverse.metrics.statistics import FloatArray, mean_known
-from interverse.metrics.student import t_reach
 
 
 def generalisation_error(train: ArrayLike, test: ArrayLike) -> float:

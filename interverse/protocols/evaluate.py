@@ -16,7 +16,6 @@ from typing import Any, final
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from interverse._version import __version__
 from interverse.actors.actor import matching
@@ -31,6 +30,7 @@ from interverse.core.errors import (
 from interverse.core.files.atomic import remove_stale, write_json
 from interverse.core.files.json_text import plain
 from interverse.core.rng import Noise, check_seed
+from interverse.core.run import Display
 from interverse.core.type_checks import blames_types
 from interverse.envs.build import build_world
 from interverse.envs.driver import Driver
@@ -443,12 +443,9 @@ def _collect(
     # Another machine may not see this one's files.
     sent = policy if cluster is None else pack_policy(policy)
     finished = run_units(run_unit, missing, sent, workers=workers, cluster=cluster)
-    title = TextColumn("{task.description}")
-    columns = (title, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not progress) as bar, closing(finished):
-        told = f"units of {ROWS} episodes"
-        task = bar.add_task(told, total=len(units), completed=len(done))
+    with Display(show=progress, unit="done") as display, closing(finished):
+        task = display.add(f"units of {ROWS} episodes", len(units))
+        display.update(task, len(done))
         for unit, rows in finished:
             if folder is not None:
                 file = folder / "units" / f"{unit.name}.parquet"
@@ -456,7 +453,7 @@ def _collect(
                 Results.from_rows(rows, about).to_parquet(file)
                 add_to_index(file)
             done[unit.name] = rows
-            bar.advance(task)
+            display.update(task, len(done))
     return [row for unit in units for row in done[unit.name]]
 
 

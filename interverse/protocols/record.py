@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from interverse.core.errors import FileFormatError
-from interverse.core.files.atomic import write_json
+from interverse.core.files.atomic import file_hash, write_json
 from interverse.core.files.json_text import plain, read_json_object
 from interverse.protocols.protocol import Protocol
 
@@ -53,11 +52,6 @@ def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
 
 RUN_FILE, INDEX_FILE = "run.json", "index.json"
 _UNITS = "units"
-
-
-def file_hash(path: Path) -> str:
-    """Returns a hash of a file's bytes."""
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
 def add_to_index(unit: Path) -> None:

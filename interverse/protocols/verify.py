@@ -18,13 +18,14 @@ from interverse.core.errors import (
     InvalidValueError,
     check_whole,
 )
+from interverse.core.files.atomic import file_hash
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.protocols import record
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.fingerprint import fingerprint, recorded_policy
 from interverse.protocols.measures import select_metrics
-from interverse.protocols.record import RUN_FILE, file_hash, read_index
+from interverse.protocols.record import RUN_FILE, read_index
 from interverse.protocols.unit import ROWS, Unit, play, unit_name
 from interverse.results import Results
 from interverse.rollouts.policy import PolicyLike, load_policy

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.files.atomic import write_text
-from interverse.metrics.bootstrap import ROUNDING
-from interverse.metrics.student import t_reach
+from interverse.metrics.bootstrap import ROUNDING, t_reach
 from interverse.results.text import Cell, Estimate, Format, Text, TextTable
 from interverse.rollouts.policy_world import engine_words
 

@@ -13,7 +13,7 @@ from scipy import special
 
 from interverse.core.errors import InvalidValueError
 from interverse.core.rng import generator
-from interverse.metrics import bootstrap, statistics, student
+from interverse.metrics import bootstrap, statistics
 from interverse.results.text import Estimate, is_share
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def over_seeds(found: NDArray[np.float64], ends: Range | None = None) -> Estimat
     """
     if np.isinf(found).any():
         return Estimate(float(np.mean(found)))
-    whole = student.t_interval(found)
+    whole = bootstrap.t_interval(found)
     if ends is not None:
         whole = replace(whole, low=np.clip(whole.low, *ends), high=np.clip(whole.high, *ends))
     return Estimate.of(whole)

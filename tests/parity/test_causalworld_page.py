@@ -12,7 +12,7 @@ import pytest
 
 import interverse as iv
 from interverse.cli import VERBS, _load
-from interverse.core.former import FORMER
+from interverse.core.errors import FORMER
 from interverse.worlds.trifinger import grip_locations
 
 PAGES = {

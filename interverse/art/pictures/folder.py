@@ -30,8 +30,8 @@ from interverse.art.pictures.procedural import (
 )
 from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
 from interverse.core.files import atomic as files
+from interverse.core.files import check_unfolded
 from interverse.core.files.atomic import VARIABLE
-from interverse.core.files.limits import check_unfolded
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 # Names the two kinds of pictures are looked for under; the first ones are the original's.

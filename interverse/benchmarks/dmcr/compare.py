@@ -27,9 +27,8 @@ from interverse.benchmarks.dmcr.settings import (
     table_variant,
 )
 from interverse.benchmarks.tidy import laid_out
-from interverse.metrics.bootstrap import Interval
+from interverse.metrics.bootstrap import Interval, t_interval
 from interverse.metrics.generalisation import generalisation_error_of_runs
-from interverse.metrics.student import t_interval
 from interverse.reports.sections import Grid, Section
 
 Cell = dict[str, Any]

@@ -96,6 +96,12 @@ def write_json(path: Path, value: Any, *, indent: int | None = 1, sort_keys: boo
     return write_text(path, json.dumps(value, indent=indent, sort_keys=sort_keys))
 
 
+def file_hash(path: Path) -> str:
+    """Returns a hash of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
 def remove_stale(folder: Path) -> None:
     """Removes what processes of this machine that were killed left half-written in a folder."""
     for path in folder.glob(".*.partial*") if folder.is_dir() else ():

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from interverse.core.errors import FileFormatError, explain
-from interverse.core.files.atomic import atomic, make_folder, remove_stale
+from interverse.core.files.atomic import atomic, file_hash, make_folder, remove_stale
 from interverse.core.files.json_text import read_json_object
 
 if TYPE_CHECKING:
@@ -74,13 +74,15 @@ class Checkpoints:
         tensors = f"generation-{number}.safetensors"
         on_host = {name: t.detach().cpu() for name, t in checkpoint.tensors.items()}
         write_safetensors(self.folder / tensors, on_host, durable=True)
-        self._hashes |= {n: _hash(self.folder / n) for n in {*checkpoint.files} - {*self._hashes}}
+        self._hashes |= {
+            n: file_hash(self.folder / n) for n in {*checkpoint.files} - {*self._hashes}
+        }
         held = {
             "step": checkpoint.step,
             "record": dict(checkpoint.record),
             "tensors": tensors,
             "files": {name: self._hashes[name] for name in checkpoint.files}
-            | {tensors: _hash(self.folder / tensors)},
+            | {tensors: file_hash(self.folder / tensors)},
         }
         held = json.loads(json.dumps(held, default=_plain))  # what a reader will find
         with atomic(self.folder / f"generation-{number}.json", durable=True) as partial:
@@ -134,7 +136,7 @@ class Checkpoints:
         if held.pop("hash", None) != _signature(held):
             raise FileFormatError(f"{file.name} is not what was written")
         for name, wanted in held["files"].items():
-            if _hash(self.folder / name) != wanted:
+            if file_hash(self.folder / name) != wanted:
                 raise FileFormatError(f"{name} is not what was written")
         tensors = read_safetensors(self.folder / held["tensors"])
         files = {name: sum_ for name, sum_ in held["files"].items() if name != held["tensors"]}
@@ -162,11 +164,6 @@ def _signature(held: Mapping[str, Any]) -> str:
     """Returns a hash of a record's content, however it is spaced."""
     text = json.dumps(held, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -13,8 +13,8 @@ from typing import Any
 import h5py
 
 from interverse.core.errors import FileFormatError, explain
+from interverse.core.files import NAMES, check_count, check_unfolded
 from interverse.core.files.atomic import atomic
-from interverse.core.files.limits import NAMES, check_count, check_unfolded
 
 HDF5_ERRORS = (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError, MemoryError)
 _DEEPEST = 12

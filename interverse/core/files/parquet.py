@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from interverse.core.errors import FileFormatError
-from interverse.core.files.limits import MEMORY, check_count, check_unfolded
+from interverse.core.files import MEMORY, check_count, check_unfolded
 
 _MOST_VALUES = 20_000_000  # numbers in a table
 _MOST_COLUMNS = 10_000

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from interverse.core.errors import FileFormatError, missing_extra
+from interverse.core.files import check_count
 from interverse.core.files.atomic import atomic
-from interverse.core.files.limits import check_count
 from interverse.core.files.zip_archive import open_zip
 
 try:

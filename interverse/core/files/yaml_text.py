@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from interverse.core.errors import FileFormatError, check_name
-from interverse.core.files.limits import check_count
+from interverse.core.files import check_count
 
 _MOST_BYTES = 64 * 2**10
 _MOST_EVENTS = 10_000  # a value is one, a list or mapping two

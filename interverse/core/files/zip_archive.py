@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError
-from interverse.core.files.limits import check_count, check_unfolded
+from interverse.core.files import check_count, check_unfolded
 
 _FAULTS = (
     zipfile.BadZipFile,

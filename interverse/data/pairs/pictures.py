@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import FileFormatError, explain, missing_extra
-from interverse.core.files.limits import check_unfolded
+from interverse.core.files import check_unfolded
 
 try:
     from PIL import Image as Image

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from interverse.core.errors import InvalidValueError, explain
-from interverse.metrics.student import t_interval
+from interverse.metrics.bootstrap import t_interval
 
 _NEEDED = ("prediction", "verb", "set")
 _LEVEL = 0.95

@@ -12,7 +12,7 @@ from matplotlib.projections.polar import PolarAxes
 from matplotlib.ticker import EngFormatter
 
 from interverse.core.rng import generator
-from interverse.metrics import bootstrap, statistics, student
+from interverse.metrics import bootstrap, statistics
 from interverse.reports.plots import style
 from interverse.results.estimates import Unit, estimates, seeds_of, units
 from interverse.results.tables import independent, score_matrix
@@ -72,7 +72,7 @@ def _draw_curve(axes: Axes, results: Results, metric: str, index: int) -> None:
     color = style.look(index).color
     if len(seeds) > 1:
         per_seed = statistics.mean_known(table, axis=1)  # (step, seed)
-        band = student.t_interval(per_seed)
+        band = bootstrap.t_interval(per_seed)
         axes.plot(steps, per_seed, color=color, linewidth=0.6, alpha=0.45)
     else:
         name = f"report|curve|{results.experiments[0]}|{results.tasks[0]}|{metric}"
@@ -127,7 +127,7 @@ def _band(
     if over == "seed":
         tables = [score_matrix(one, metric) for one in seeds_of(results)]
         known = [profile(table) for table in tables if not np.isnan(table).all()]
-        band = student.t_interval(np.stack(known, axis=-1))
+        band = bootstrap.t_interval(np.stack(known, axis=-1))
         low, high = np.clip(band.low, 0, 1), np.clip(band.high, 0, 1)
         return bootstrap.Interval(estimate=band.estimate, low=low, high=high)
     return bootstrap.interval(

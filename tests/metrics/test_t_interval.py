@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from interverse.metrics.bootstrap import t_interval
 from interverse.metrics.generalisation import generalisation_error_of_runs
-from interverse.metrics.student import t_interval
 
 
 def test_ends_are_scipy_s_and_missing_runs_are_left_out():
