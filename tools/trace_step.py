@@ -3,7 +3,7 @@
 Usage: python tools/trace_step.py [ID ...] [--use step,do,make,reset,evaluate] [--files]
 
 Imports are no part of it, and what is worked out once is warmed first, but for `make`.
-The bars of tests/tools/test_trace_step.py are for default options.
+The bars of tests/tools/test_house_check.py are for default options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The documentation names what exists, and nothing else: ids, verbs, links, pictures."""
+"""The documentation names what exists, and nothing else: ids, verbs, links, pictures, scores."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from interverse.cli import VERBS
 from interverse.worlds import WORLDS
 from tests.docs.markdown import anchors, expanded, links
 from tests.docs.test_pages import NAMES, ROOT
+from tools import recognition_page
 
 LARGEST_PICTURE = 450_000
 _OWN = [name for name in WORLDS if WORLDS[name].target.startswith("interverse.")]
@@ -88,3 +89,22 @@ def test_the_pictures_can_be_drawn_again(tmp_path, monkeypatch, capsys):
         "hero",
     )  # drawn by scripts of their own
     assert drawn == {name for name in shown if not name.startswith(others)}
+
+
+def test_the_page_of_recognition_is_printed_from_the_rows():
+    assert recognition_page.main(["--check"]) == 0, "run: python tools/recognition_page.py"
+
+
+def test_a_row_that_says_otherwise_than_its_table_is_noticed(monkeypatch):
+    read = recognition_page._read
+
+    def changed(folder):
+        rows = read(folder)
+        for row in rows if folder.parent.name == "lite0-both" else ():
+            if row["variant"] == "single.compositional.vanilla":
+                row["selection"]["best_valid"]["test_ood"] -= 0.1
+        return rows
+
+    monkeypatch.setattr(recognition_page, "_read", changed)
+    with pytest.raises(ValueError, match="lite0-both: the table says"):
+        recognition_page.printed()

@@ -1,8 +1,8 @@
 """Blocks against numbers recorded from the original: transitions, images, random play, baselines.
 
-Deviations we chose: ZeroShotShape keeps the training intensities and FewShot orders blocks by
-weight (`legacy=True` has the original's); distinct cells are drawn without rejection. No recorded
-number here depends on either.
+Also the losses and ranks of its world models. Deviations we chose: ZeroShotShape keeps the training
+intensities and FewShot orders blocks by weight (`legacy=True` has the original's); distinct cells
+are drawn without rejection. No recorded number here depends on either.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from interverse.core.rng import Noise
 from interverse.envs.build import build_world
+from interverse.models.losses import contrastive_loss
+from interverse.models.ranking import ranks
 from interverse.sim import raster
 from interverse.worlds.blocks import dynamics
 from interverse.worlds.palette import shade
@@ -190,3 +193,21 @@ def test_every_shape_is_stamped_as_recorded():
         cell = image[0, 20:30, 30:40, 0] // 255
         assert ["".join(map(str, row)) for row in cell] == bitmap, name
         assert image.sum() == 3 * 255 * cell.sum()
+
+
+@pytest.mark.parametrize("case", RECORDED["contrastive_loss"]["cases"])
+def test_contrastive_loss(case):
+    state, following, predicted = (torch.tensor(case[k]) for k in ("state", "next", "pred"))
+    found = contrastive_loss(state, state[torch.tensor(case["perm"])], predicted, following)
+    assert float(found.pull) == pytest.approx(case["pos"], abs=2e-7)
+    assert float(found.push) == pytest.approx(case["neg"], abs=2e-7)
+    assert float(found.total) == pytest.approx(case["total"], abs=2e-7)
+
+
+@pytest.mark.parametrize("case", RECORDED["ranking"]["cases"], ids=lambda case: case["name"])
+def test_ranks(case):
+    true, predicted = (torch.tensor(case[k], dtype=torch.float32) for k in ("true_next", "pred"))
+    found = ranks(true, predicted).published
+    assert found.tolist() == case["ranks"]
+    assert float((found == 1).double().mean()) == pytest.approx(case["hits_at_1"])
+    assert float((1.0 / found.double()).mean()) == pytest.approx(case["mrr"])

@@ -1,14 +1,18 @@
-"""The house checker: each rule fires on a small bad tree, and stays silent on the good one."""
+"""The house: each rule of its checker fires alone, steps stay short, own warnings are errors."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from interverse.worlds import WORLDS
 from tools import house_check
+from tools.trace_step import USES, main, trace_step
 
 GOOD = {
     "interverse/__init__.py": "from interverse.worlds import WORLDS\n",
@@ -184,3 +188,73 @@ def test_the_exit_status_tells(tmp_path: Path, change: dict[str, str], status: i
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, bool(done.stdout)) == (status, bool(status))
     assert done.stderr == ""
+
+
+TRIFINGER = [name for name in WORLDS if name.startswith("trifinger/")]
+
+
+@pytest.mark.parametrize("world_id", [*TRIFINGER, "tutorial/slider-v1"])
+def test_a_step_with_default_options_executes_few_files_and_lines(world_id):
+    files, lines = (12, 300) if world_id in TRIFINGER else (9, 155)
+    trace = trace_step(world_id)
+    assert len(trace.files) <= files, sorted(trace.files)
+    assert len(trace.lines) <= lines, trace.files.most_common()
+
+
+@pytest.mark.parametrize(
+    ("world_id", "use", "files", "lines"),
+    [
+        ("trifinger/pushing-v1", "do", 13, 320),
+        ("trifinger/pushing-v1", "make", 27, 515),
+        ("trifinger/pushing-v1", "reset", 13, 265),
+        ("trifinger/pushing-v1", "update", 14, 340),
+        ("tutorial/slider-v1", "do", 12, 265),
+        ("tutorial/slider-v1", "evaluate", 39, 1495),
+    ],
+)
+def test_a_use_executes_no_more_files_and_lines_than_it_did(world_id, use, files, lines):
+    found = USES[use](world_id)
+    assert len(found.files) <= files, sorted(found.files)
+    assert len(found.lines) <= lines, found.files.most_common()
+
+
+def test_it_prints_a_line_for_each_id(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["trace_step", "tutorial/slider-v1", "--files"])
+    assert main() == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("tutorial/slider-v1 step: ")
+    assert "worlds/tutorial/world.py" in printed
+
+
+CODE = """
+import warnings
+import numpy as np
+
+def warn():
+    warnings.warn("spoken by the module", UserWarning)
+
+def divide():
+    return np.ones(1) / np.zeros(1)
+"""
+
+
+def _module(name: str) -> dict[str, Callable[[], object]]:
+    namespace: dict[str, Callable[[], object]] = {"__name__": name}  # type: ignore[dict-item]
+    exec(compile(CODE, f"{name}.py", "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("name", ["interverse", "interverse.scm", "interverse.worlds.chemistry"])
+def test_a_warning_in_our_module_is_an_error(name: str) -> None:
+    module = _module(name)
+    with pytest.raises(UserWarning, match="spoken by the module"):
+        module["warn"]()
+    with pytest.raises(RuntimeWarning, match="divide by zero"):
+        module["divide"]()
+
+
+@pytest.mark.parametrize("name", ["interversed", "numpy.interverse", "elsewhere"])
+def test_a_warning_elsewhere_stays_a_warning(name: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        _module(name)["warn"]()
+    assert [str(warning.message) for warning in caught] == ["spoken by the module"]
