@@ -1,10 +1,8 @@
-"""Numbers of papers as data: one row a number, one pivot, for every table of results."""
+"""Scores as rows, one a number, and one pivot for every table of results."""
 
 from __future__ import annotations
 
-import csv
-import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -36,37 +34,6 @@ class Score:
     run: str = ""
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
-    """One number of a paper, or of its authors' logs.
-
-    Attributes:
-        at: what it is of: the row of the table and its column, by the columns of published.csv.
-        value: as printed; NaN stands for a cell that the paper leaves out.
-        spread: what stands behind +-; None where nothing does.
-    """
-
-    at: Mapping[str, str]
-    value: float
-    spread: float | None
-
-    def __getitem__(self, name: str) -> str:
-        return self.at[name]
-
-
-@functools.cache
-def published(file: Path, table: str) -> tuple[Number, ...]:
-    """Returns the numbers of a table from a paper's published.csv; lines with # are remarks."""
-    found = []
-    with file.open(newline="", encoding="utf-8") as lines:
-        for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-            if row.pop("table") == table:
-                value, spread = float(row.pop("value")), row.pop("spread", "")
-                found.append(Number(at=row, value=value, spread=float(spread) if spread else None))
-    return tuple(found)
-
-
 def pivot(scores: Iterable[Score], digits: int = 3) -> Grid:
     """Returns a row per place and name, a column per metric: mean and deviation over runs.
 
@@ -74,19 +41,17 @@ def pivot(scores: Iterable[Score], digits: int = 3) -> Grid:
     >>> pivot(made)
     [['where', 'who', 'runs', 'H@1'], ['w', 'm', '2', '2 +- 1']]
     """
-    held: dict[tuple[str, str], dict[str, list[float]]] = {}
+    held: dict[tuple[tuple[str, str], str], list[float]] = {}
     runs: dict[tuple[str, str], set[str]] = {}
-    columns: dict[str, None] = {}
     for score in scores:
         key = score.where, score.who
-        held.setdefault(key, {}).setdefault(score.what, []).append(score.value)
+        held.setdefault((key, score.what), []).append(score.value)
         runs.setdefault(key, set()).update([score.run] if score.run else [])
-        columns[score.what] = None
-    grid = [["where", "who", "runs", *columns]]
-    for (where, who), values in held.items():
-        cells = [mean_text(values.get(name, ()), digits) for name in columns]
-        grid.append([where, who, str(len(runs[where, who]) or ""), *cells])
-    return grid
+    cells = [
+        ((*key, str(len(runs[key]) or "")), what, mean_text(values, digits))
+        for (key, what), values in held.items()
+    ]
+    return laid_out(cells, ("where", "who", "runs"))
 
 
 def laid_out(cells: Iterable[tuple[tuple[str, ...], str, str]], head: Sequence[str]) -> Grid:

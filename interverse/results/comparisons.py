@@ -129,19 +129,13 @@ def comparisons(results: Results, metric: str) -> TextTable:
         for task, told in differ.items():
             notes += f"; NOT THE SAME TEST: {first} vs {second} in {task}: {'; '.join(told)}"
     adjusted = holm([float(result.p_value[0]) for *_, result in found])
+    shown = (MISSING if np.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}" for p in adjusted)
     rows = tuple(
-        (*key, count, by, Estimate.of(result.difference), _p_text(float(p)))
-        for (key, count, by, result), p in zip(found, adjusted, strict=True)
+        (*key, count, by, Estimate.of(result.difference), p)
+        for (key, count, by, result), p in zip(found, shown, strict=True)
     )
     names = ("pair", "task", "protocol", "episodes", "by", f"{metric}, difference", "p (Holm)")
     return TextTable(header=names, rows=rows, caption=_CAPTION + bare_note(rows) + notes)
-
-
-def _p_text(p: float) -> str:
-    """Returns a p-value as papers print it."""
-    if np.isnan(p):
-        return MISSING
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 _LEVEL = 0.05

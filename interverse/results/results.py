@@ -11,6 +11,7 @@ and without a score.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -63,8 +64,14 @@ class Results:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        try:
+            told = json.loads(json.dumps(dict(self.provenance), sort_keys=True, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise InvalidValueError(
+                f"provenance cannot be written as JSON: {error}", allowed="JSON values"
+            ) from None
         object.__setattr__(self, "data", checked(self.data))
-        object.__setattr__(self, "provenance", _json(self.provenance))
+        object.__setattr__(self, "provenance", told)
 
     @classmethod
     def from_rows(
@@ -151,19 +158,14 @@ class Results:
         return int(self.data.num_rows)
 
     def __repr__(self) -> str:
-        counts = (
-            (self.experiments, "experiment"),
-            (self.tasks, "task"),
-            (self.protocols, "protocol"),
-        )
-        parts = ", ".join(_count(len(names), word) for names, word in counts)
-        refused = int(self.refused.sum())
-        return f"Results({_count(len(self), 'episode')}, {refused} refused; {parts})"
+        told = {"experiment": self.experiments, "task": self.tasks, "protocol": self.protocols}
+        counts = {"episode": len(self), **{word: len(names) for word, names in told.items()}}
+        episodes, *parts = [f"{n} {word}{'' if n == 1 else 's'}" for word, n in counts.items()]
+        return f"Results({episodes}, {int(self.refused.sum())} refused; {', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         """Shows the primary score in a notebook; `table()` has all of them."""
-        found = tables.scores(self, metrics=tables.brief_metrics(self))
-        return found._repr_html_()
+        return tables.scores(self, metrics=tables.brief_metrics(self))._repr_html_()
 
     @property
     def experiments(self) -> list[str]:
@@ -178,7 +180,12 @@ class Results:
     @property
     def protocols(self) -> list[str]:
         """Returns the protocols' names, P2 before P10."""
-        return sorted(pc.unique(self.data["protocol"]).to_pylist(), key=_by_number)
+
+        def by_number(name: str) -> list[tuple[bool, int, str]]:
+            parts = re.split(r"(\d+)", name)
+            return [(not p.isdigit(), int(p) if p.isdigit() else 0, p) for p in parts]
+
+        return sorted(pc.unique(self.data["protocol"]).to_pylist(), key=by_number)
 
     @property
     def metrics(self) -> list[str]:
@@ -283,50 +290,21 @@ class Results:
 
     def at_step(self, step: int) -> Results:
         """Returns the same rows as those of a policy after so many training steps."""
-        place = self.data.column_names.index("step")
-        column = pa.array([step] * len(self), pa.int64())
-        return replace(self, data=self.data.set_column(place, "step", column))
+        return replace(self, data=_filled(self.data, "step", step))
 
     def named(self, experiment: str) -> Results:
         """Returns the same rows as one experiment of that name."""
-        place = self.data.column_names.index("experiment")
-        column = pa.array([experiment] * len(self), pa.string())
-        data = self.data.set_column(place, "experiment", column)
         runs = [{**run, "experiment": experiment} for run in self.provenance.get("runs", [])]
         provenance = {**self.provenance, **({"runs": runs} if runs else {})}
         check_poolable(provenance)
+        data = _filled(self.data, "experiment", experiment)
         return replace(self, data=data, provenance=provenance)
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _by_number(name: str) -> list[tuple[bool, int, str]]:
-    return [(not p.isdigit(), int(p) if p.isdigit() else 0, p) for p in re.split(r"(\d+)", name)]
-
-
-def _json(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return json.loads(json.dumps(dict(provenance), sort_keys=True, allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise InvalidValueError(
-            f"provenance cannot be written as JSON: {error}", allowed="JSON values"
-        ) from None
-
-
-def _agreed_ranges(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the ranges of scores, by task and metric, that no two parts give otherwise."""
-    found: dict[str, dict[str, Any]] = {}
-    for task in dict.fromkeys(task for part in parts for task in part):
-        given = [part[task] for part in parts if task in part]
-        found[task] = {
-            metric: ends
-            for one in given
-            for metric, ends in one.items()
-            if all(other.get(metric, ends) == ends for other in given)
-        }
-    return found
+def _filled(data: pa.Table, name: str, value: str | int) -> pa.Table:
+    """Returns the table with one value in a whole column."""
+    column = pa.array([value] * data.num_rows, data[name].type)
+    return data.set_column(data.column_names.index(name), name, column)
 
 
 def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -337,8 +315,13 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         different = [e for i, e in enumerate(entries) if e not in entries[:i]]
         if len(different) == 1:
             joined[name] = different[0]
-        elif name == "ranges":
-            joined[name] = _agreed_ranges(different)
+        elif name == "ranges":  # by task and metric, those that no two parts give otherwise
+            joined[name] = {}
+            for task in dict.fromkeys(itertools.chain(*different)):
+                given = [part[task] for part in different if task in part]
+                ends = {metric: found for one in given for metric, found in one.items()}
+                agreed = (m for m in ends if all(one.get(m, ends[m]) == ends[m] for one in given))
+                joined[name][task] = {metric: ends[metric] for metric in agreed}
         elif name in ("better", "protocols", "variables"):
             joined[name] = {k: v for entry in different for k, v in entry.items()}
         elif name == "runs":
@@ -351,7 +334,7 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Highlight:
     """One episode worth a picture; its address is enough to run it again."""
 
@@ -387,15 +370,7 @@ def highlights(results: Results, metric: str = "last_fractional_success") -> lis
             places = {"best": 0, "median": len(order) // 2, "worst": len(order) - 1}
             for label, place in places.items() if len(order) else ():
                 row = order[place]
-                found.append(
-                    Highlight(
-                        label=label,
-                        experiment=experiment,
-                        task=task,
-                        protocol=str(columns["protocol"][row]),
-                        seed=int(columns["seed"][row]),
-                        episode=int(columns["episode"][row]),
-                        score=float(scores[row]),
-                    )
-                )
+                at = (str(columns["protocol"][row]), int(columns["seed"][row]))
+                number = int(columns["episode"][row])
+                found.append(Highlight(label, experiment, task, *at, number, float(scores[row])))
     return found

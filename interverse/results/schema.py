@@ -68,7 +68,21 @@ def checked(data: pa.Table) -> pa.Table:
         ends = _cast(data["last_fractional_success"], "last_fractional_success", pa.float64())
         ends = pc.if_else(pc.is_nan(ends), None, ends)
         data = data.append_column("solved", pc.greater(ends, SOLVED).cast(pa.float64()))
-    columns = {name: _fixed_column(data, name, kind) for name, kind in fixed.items()}
+    columns: dict[str, Any] = {}
+    for name, kind in fixed.items():
+        needed = name in _REQUIRED
+        if name not in data.column_names:
+            if needed and data.num_rows:
+                raise InvalidValueError(
+                    f"the results lack the column {name!r}", fix=f"Give every row a {name}"
+                )
+            columns[name] = pa.array([_DEFAULTS.get(name)] * data.num_rows, kind)
+            continue
+        column = _cast(data[name], name, kind)
+        if needed and column.null_count:
+            problem = f"{name} is null in {column.null_count} rows"
+            raise InvalidValueError(problem, fix=f"Give every row a {name}")
+        columns[name] = pc.fill_null(column, _DEFAULTS[name]) if name in _DEFAULTS else column
     for name in extra:
         kind = pa.float64()
         if name.startswith("value:") and pa.types.is_nested(data[name].type):
@@ -79,23 +93,6 @@ def checked(data: pa.Table) -> pa.Table:
     table = pa.table(columns)
     _check_rows(table)
     return table
-
-
-def _fixed_column(data: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    if name not in data.column_names:
-        if name in _REQUIRED and data.num_rows:
-            raise InvalidValueError(
-                f"the results lack the column {name!r}", fix=f"Give every row a {name}"
-            )
-        return pa.array([_DEFAULTS.get(name)] * data.num_rows, kind)
-    column = _cast(data[name], name, kind)
-    if name in _DEFAULTS:
-        column = pc.fill_null(column, _DEFAULTS[name])
-    if name in _REQUIRED and column.null_count:
-        raise InvalidValueError(
-            f"{name} is null in {column.null_count} rows", fix=f"Give every row a {name}"
-        )
-    return column
 
 
 def _cast(column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
@@ -119,8 +116,17 @@ def _check_rows(table: pa.Table) -> None:
                 "never scored",
                 fix="Leave the scores of refused episodes null",
             )
-    if "settings" in table.column_names:
-        _check_settings(table)
+    if "settings" in table.column_names:  # rows that a mean would join are of one test
+        test = ["experiment", "task", "protocol"]
+        known = table.filter(table["settings"].is_valid())
+        found = known.group_by(test).aggregate([("settings", "distinct")]).to_pylist()
+        for mixed in (one for one in found if len(one["settings_distinct"]) > 1):
+            told = " and ".join(f"{settings!r}" for settings in sorted(mixed["settings_distinct"]))
+            raise InvalidValueError(
+                f"rows of the experiment {mixed['experiment']!r} in {mixed['task']},"
+                f" {mixed['protocol']}, are no one test: their settings are {told}",
+                fix="Give each its own name in the column experiment",
+            )
     groups = table.group_by(list(KEY)).aggregate([([], "count_all")])
     if groups.num_rows < table.num_rows:
         twice = groups.filter(pc.greater(groups["count_all"], 1)).slice(0, 1).to_pylist()[0]
@@ -128,26 +134,6 @@ def _check_rows(table: pa.Table) -> None:
         raise InvalidValueError(
             f"an episode stands in the results more than once: {shown}",
             fix="Give each experiment its own name with results.named(...)",
-        )
-
-
-def _check_settings(table: pa.Table) -> None:
-    """Raises where rows that a mean would join were made under unlike options or engines."""
-    test = ["experiment", "task", "protocol"]
-    known = table.filter(table["settings"].is_valid())
-    found = known.group_by(test).aggregate([("settings", "count_distinct")])
-    mixed = found.filter(pc.greater(found["settings_count_distinct"], 1)).slice(0, 1).to_pylist()
-    if mixed:
-        rows = known
-        for name in test:
-            rows = rows.filter(pc.equal(rows[name], mixed[0][name]))
-        told = " and ".join(
-            f"{settings!r}" for settings in sorted(pc.unique(rows["settings"]).to_pylist())
-        )
-        raise InvalidValueError(
-            f"rows of the experiment {mixed[0]['experiment']!r} in {mixed[0]['task']},"
-            f" {mixed[0]['protocol']}, are no one test: their settings are {told}",
-            fix="Give each its own name in the column experiment",
         )
 
 
@@ -226,13 +212,9 @@ def rows_hash(data: pa.Table) -> str:
             lengths = pc.fill_null(pc.list_value_length(column), -1)
             digest.update(lengths.to_numpy(zero_copy_only=False).tobytes())
             column = pc.list_flatten(column)
-        _add(digest, column)
+        if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+            digest.update(np.packbits(column.is_null().to_numpy(zero_copy_only=False)).tobytes())
+            digest.update(pc.fill_null(column, 0).to_numpy(zero_copy_only=False).tobytes())
+        else:
+            digest.update(json.dumps(column.to_pylist()).encode())
     return digest.hexdigest()
-
-
-def _add(digest: hashlib.blake2b, column: pa.Array) -> None:
-    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        digest.update(json.dumps(column.to_pylist()).encode())
-        return
-    digest.update(np.packbits(column.is_null().to_numpy(zero_copy_only=False)).tobytes())
-    digest.update(pc.fill_null(column, 0).to_numpy(zero_copy_only=False).tobytes())

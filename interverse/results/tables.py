@@ -91,7 +91,8 @@ def scores(
     for key, at in groups(last).items():
         lost, scored = int(refused[at].sum()), at[~refused[at]]
         repeated = (len(at) - count(alike[at]),) if several else ()
-        by = (_by(over[key[:2]], seeds[scored]),) if by_seed else ()
+        drawn = f"seed ({np.unique(seeds[scored]).size})"
+        by = ("episode" if over[key[:2]] == "episode" else drawn,) if by_seed else ()
         counts = (len(scored), lost, *repeated, *by)
         cells = []
         for name, column in zip(names, columns, strict=True):
@@ -123,11 +124,6 @@ def brief_metrics(results: Results, metric: str | None = None) -> list[str]:
     first = metric or next(iter(names), "")
     beside = next((name for name in ("solved", "success") if name in names), first)
     return list(dict.fromkeys([first, beside])) if first in names else []
-
-
-def _by(unit: Unit, seeds: NDArray[np.int64]) -> str:
-    """Returns what an interval is over, as comparisons have it: "episode", or "seed (5)"."""
-    return unit if unit == "episode" else f"seed ({np.unique(seeds).size})"
 
 
 def aggregates(results: Results, metric: str, *, unit: Unit | None = None) -> TextTable:
@@ -237,6 +233,7 @@ def gaps(results: Results, metric: str) -> TextTable:
     `interverse.attribute` moves one at a time.
     """
     rows = []
+    pooled = _POOLED if "seed" in units(results.final()).values() else ""
     for experiment, task, part in _parts(results):
         labels = {
             name: space_labels(part.values(name), part.about(name))
@@ -254,7 +251,7 @@ def gaps(results: Results, metric: str) -> TextTable:
         rows=tuple(rows),
         caption=f"{metric} of the episodes whose value lay in A or in B, and A minus B [95% "
         "interval]; variables move together, so no row is a cause"
-        f"{_pooled_note(results)}{bare_note(rows)}",
+        f"{pooled}{bare_note(rows)}",
     )
 
 
@@ -281,7 +278,9 @@ def generalisation_errors(
         mine = (r for r in runs if (r.get("experiment"), r.get("task")) == (experiment, task))
         told = (r["training_place"] for r in mine if "training_place" in r)
         place: Mapping[str, Any] = next(told, {})
-        known = [p for p in ((base,) if base else _bases(place)) if p in part.protocols]
+        looks = isinstance(place.get("visual_seed"), list)  # drawn ones
+        bases = (base,) if base else (_LOOKS_BASE, *BASES) if looks else BASES
+        known = [p for p in bases if p in part.protocols]
         learned = part.select(protocol=known[0]).scores(metric) if known else np.zeros(0)
         if not _mean(learned) > 0:
             continue
@@ -293,7 +292,13 @@ def generalisation_errors(
             if np.isnan(_mean(tested)):
                 continue
             if over[experiment, task] == "seed":
-                both = _means_of_seeds(part, metric, known[0], protocol)
+                both = np.array(  # of the seeds that have both
+                    [
+                        [_mean(one.select(protocol=p).scores(metric)) for one in seeds_of(part)]
+                        for p in (known[0], protocol)
+                    ]
+                )
+                both = both[:, ~np.isnan(both).any(0)]
                 if not both[0].sum() > 0:
                     continue
                 found = generalisation.generalisation_error_of_runs(*both)
@@ -318,43 +323,18 @@ def generalisation_errors(
     )
 
 
-def _means_of_seeds(
-    part: Results, metric: str, base: str, protocol: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the mean training and test scores of the seeds that have both."""
-    learned, kept = (
-        np.array([_mean(one.select(protocol=name).scores(metric)) for one in seeds_of(part)])
-        for name in (base, protocol)
-    )
-    known = ~np.isnan(learned + kept)
-    return learned[known], kept[known]
-
-
-def _bases(place: Mapping[str, Any]) -> tuple[str, ...]:
-    drawn = isinstance(place.get("visual_seed"), list)
-    return (_LOOKS_BASE, *BASES) if drawn else BASES
-
-
 def _elsewhere(results: Results, experiment: str, place: Mapping[str, Any], base: str) -> str:
     """Returns the words of a caption on a policy that was not trained in the world's own place."""
     told = ", ".join(f"{name}={value}" for name, value in sorted(place.items()))
     told = f"; {experiment} was trained with {told}"
-    if base == _LOOKS_BASE and place.keys() == {"visual_seed"} and _holds_looks(results, place):
-        return told
+    if base == _LOOKS_BASE and place.keys() == {"visual_seed"}:
+        # It may have been trained in every look that stands for training.
+        described = results.provenance.get("protocols", {}).get(_LOOKS_BASE, {})
+        low, high = place["visual_seed"]
+        if all(low <= look <= high for look in described.get("grid", {}).get("visual_seed", ())):
+            return told
     look = ", look 0," if "visual_seed" in place and base != _LOOKS_BASE else ""
     return f"{told}, and {base}{look} is not its training score"
-
-
-def _holds_looks(results: Results, place: Mapping[str, Any]) -> bool:
-    """Returns whether a policy may have been trained in every look that stands for training."""
-    described = results.provenance.get("protocols", {}).get(_LOOKS_BASE, {})
-    looks = described.get("grid", {}).get("visual_seed", ())
-    low, high = place["visual_seed"]
-    return all(low <= look <= high for look in looks)
-
-
-def _pooled_note(results: Results) -> str:
-    return _POOLED if "seed" in units(results.final()).values() else ""
 
 
 def median_note(rows: Iterable[Sequence[Cell]]) -> str:

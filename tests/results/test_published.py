@@ -22,17 +22,19 @@ def evaluated(task: str, protocol: str, metric: str = "return") -> Results:
 
 def test_printed_numbers_are_of_tasks_and_protocols_that_are_here():
     rows = printed_returns()
-    assert len({(r.source, r.protocol, r.task, r.method) for r in rows}) == len(rows) == 370
-    assert {row.task for row in rows} <= set(WORLDS)
-    for row in rows:
-        assert select_protocols(row.task, row.protocol)[0].name == row.protocol
-    assert all(0 <= row.mean <= 1000 and row.spread >= 0 for row in rows)
+    assert len({tuple(row.at.values()) for row in rows}) == len(rows) == 370
+    for task, protocol in {(f"control/{row['task']}-v1", row["protocol"]) for row in rows}:
+        assert task in WORLDS
+        assert select_protocols(task, protocol)[0].name == protocol
+    assert all(0 <= row.value <= 1000 and row.spread >= 0 for row in rows)
 
 
 def test_they_are_what_the_sources_print_of_them():
     """Its own sums: SGQN prints how far it is ahead of the best other, and its average."""
     found = {
-        (r.protocol, r.task, r.method): r.mean for r in printed_returns() if r.source == "SGQN"
+        (r["protocol"], r["task"], r["method"]): r.value
+        for r in printed_returns()
+        if r["source"] == "SGQN"
     }
     ahead = {"video_easy": [82, -11, 11, 15, 72], "video_hard": [354, 104, 284, 134, 319]}
     for protocol, gaps in ahead.items():

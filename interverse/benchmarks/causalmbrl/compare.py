@@ -24,10 +24,11 @@ from interverse.benchmarks.causalmbrl.settings import (
 )
 from interverse.benchmarks.comparison import reach, welch
 from interverse.benchmarks.driver import row_file
-from interverse.benchmarks.tidy import Number, Score, laid_out, pivot
+from interverse.benchmarks.tidy import Score, laid_out, pivot
 from interverse.core.files.json_text import read_json_object
 from interverse.fit.work import Record
 from interverse.reports.sections import Grid, Section
+from interverse.results.published import Number
 
 PUBLISHED_SEEDS = 3
 """Seeds behind each printed number."""

@@ -15,12 +15,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
 
-from interverse.benchmarks.tidy import Number, published
 from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.type_checks import named, one_of, validated, whole
 from interverse.fit.settings import MOST_EPOCHS, MOST_SEEDS, Budget, BudgetName, budget
 from interverse.models.steps import Precision
 from interverse.models.world_model import Loss
+from interverse.results.published import Number, published
 
 # ------------------------------------------------------------------------------ what was printed
 

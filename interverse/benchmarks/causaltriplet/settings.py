@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
 
 from interverse.benchmarks.driver import rows_on_disk
-from interverse.benchmarks.tidy import Number, published
 from interverse.core.errors import InvalidValueError, check_name, explain
 from interverse.core.type_checks import named, one_of, validated, whole
 from interverse.models.pairs.config import (
@@ -29,6 +28,7 @@ from interverse.models.pairs.config import (
 )
 from interverse.models.pairs.tensors import Crop
 from interverse.models.steps import Precision, check_device
+from interverse.results.published import Number, published
 
 # ------------------------------------------------------------------------------ what was printed
 

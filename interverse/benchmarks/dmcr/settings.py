@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal, final
 from interverse.agents.pixel import AUGMENTATIONS
 from interverse.agents.pixel.config import MOST_TOGETHER, PixelPreset, PixelTrain, schedule
 from interverse.benchmarks.driver import rows_on_disk
-from interverse.benchmarks.tidy import Number, published
 from interverse.core.errors import check_name
 from interverse.core.type_checks import named, one_of, validated, whole
 from interverse.models.steps import Precision
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.remastered import REMASTERED
+from interverse.results.published import Number, published
 
 # ------------------------------------------------------------------------------ what was printed
 
