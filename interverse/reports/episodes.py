@@ -20,7 +20,7 @@ from interverse.core.files.atomic import make_folder
 from interverse.envs import make
 from interverse.protocols.fingerprint import fingerprint, recorded_policy
 from interverse.protocols.record import protocol_from
-from interverse.protocols.unit import Unit, Watched, watch
+from interverse.protocols.unit import Unit, watch
 from interverse.reports.attribute import attribute
 from interverse.results import Highlight, Results, highlights
 from interverse.rollouts.saved import PolicyLike
@@ -78,7 +78,19 @@ def film(
             missing[why] = None
             continue
         try:
-            watched = _again(results, item, policy)
+            described = results.provenance["protocols"][item.protocol]
+            run = _run(results, item.experiment, item.task) or {}
+            options = {**run["options"], **described.get("options", {})}
+            check_trusted("the table of results", item.task, options)
+            unit = Unit(
+                task=item.task,
+                options=run["options"],
+                protocol=protocol_from(item.protocol, described),
+                seed=item.seed,
+                number=0,
+                episodes=1,
+            )
+            watched = watch(unit, policy, episode=item.episode)
             where = f" {item.task}" if len(results.tasks) > 1 else ""
             now = watched.row.get(metric, watched.row.get(f"score:{metric}"))
             other = now is not None and abs(now - item.score) > _SAME * max(1.0, abs(item.score))
@@ -110,15 +122,7 @@ def _worth_seeing(results: Results, metric: str) -> Iterator[Highlight]:
             spread = {a: max(s.values()) - min(s.values()) for a, s in shared.items()}
             address = max(spread, key=lambda a: spread[a])
             for experiment, score in shared[address].items():
-                yield Highlight(
-                    label="same episode",
-                    experiment=experiment,
-                    task=task,
-                    protocol=address[0],
-                    seed=address[1],
-                    episode=address[2],
-                    score=score,
-                )
+                yield Highlight("same episode", experiment, task, *address, score)
             continue
         seen: set[Highlight] = set()
         for item in every:
@@ -192,22 +196,6 @@ def _run(results: Results, experiment: str, task: str) -> Mapping[str, Any] | No
     return found[-1] if found else None
 
 
-def _again(results: Results, item: Highlight, policy: PolicyLike) -> Watched:
-    described = results.provenance["protocols"][item.protocol]
-    run = _run(results, item.experiment, item.task) or {}
-    options = {**run["options"], **described.get("options", {})}
-    check_trusted("the table of results", item.task, options)
-    unit = Unit(
-        task=item.task,
-        options=run["options"],
-        protocol=protocol_from(item.protocol, described),
-        seed=item.seed,
-        number=0,
-        episodes=1,
-    )
-    return watch(unit, policy, episode=item.episode)
-
-
 def _line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
@@ -230,18 +218,25 @@ def contact_sheet(frames: Frames, path: str | Path, *, count: int = 8, columns: 
             f"count is {count} and columns {columns}", allowed="whole numbers from 1"
         )
     chosen = given[np.unique(np.linspace(0, len(given) - 1, count).round().astype(int))]
-    columns = min(columns, len(chosen))
-    rows = -(-len(chosen) // columns)
-    height, width = chosen.shape[1:3]
-    sheet = np.full(
-        (rows * (height + _GAP) - _GAP, columns * (width + _GAP) - _GAP, 3), 255, np.uint8
-    )
-    for i, frame in enumerate(chosen):
-        top, left = (i // columns) * (height + _GAP), (i % columns) * (width + _GAP)
-        sheet[top : top + height, left : left + width] = frame
     make_folder(Path(path).parent)
-    _imageio().imwrite(path, sheet)
+    _imageio().imwrite(path, side_by_side(chosen, min(columns, len(chosen))))
     return Path(path)
+
+
+def side_by_side(pictures: Frames, columns: int, gap: int = _GAP) -> Frames:
+    """Returns pictures (N, h, w, 3) side by side in rows, on white.
+
+    >>> side_by_side(np.zeros((3, 4, 5, 3), np.uint8), columns=2, gap=1).shape
+    (9, 11, 3)
+    """
+    count, height, width, _ = pictures.shape
+    rows = -(-count // columns)
+    shape = (rows * (height + gap) - gap, columns * (width + gap) - gap, 3)
+    out = np.full(shape, 255, dtype=np.uint8)
+    for i, picture in enumerate(pictures):
+        top, left = (i // columns) * (height + gap), (i % columns) * (width + gap)
+        out[top : top + height, left : left + width] = picture
+    return out
 
 
 def video(frames: Frames, path: str | Path, *, fps: float = 25.0) -> Path:

@@ -62,7 +62,14 @@ def export(
     check_trusted(Path(run), known.task, known.options)
     source = Path(known.policy)
     target = Path(run) / "export" if out is None else Path(out)
-    scores = _scores(Path(run), source, results)
+    parts = [read_folder(Path(folder)) for folder in results]
+    for folder, part in zip(results, parts, strict=True):
+        if not is_of_policy(part, source):
+            raise InvalidValueError(
+                f"{os.fspath(folder)} holds scores of another policy than {source}",
+                fix=f"Evaluate this one: interverse evaluate {run} --out {run}/results",
+            )
+    scores = Results.concat(parts) if parts else run_scores(Path(run), source)
     from interverse.rollouts.exported import save_onnx, save_torchscript
     from interverse.rollouts.policy import load_policy  # loads Torch
 
@@ -86,19 +93,6 @@ def export(
         record_episode(episode, target / VIDEO_FILE, every=every)
     write_text(target / CARD_FILE, _card(known, target, scores, video=video))
     return target
-
-
-def _scores(run: Path, policy: Path, given: Sequence[str | os.PathLike[str]]) -> Results | None:
-    if not given:
-        return run_scores(run, policy)
-    parts = [read_folder(Path(folder)) for folder in given]
-    for folder, part in zip(given, parts, strict=True):
-        if not is_of_policy(part, policy):
-            raise InvalidValueError(
-                f"{os.fspath(folder)} holds scores of another policy than {policy}",
-                fix=f"Evaluate this one: interverse evaluate {run} --out {run}/results",
-            )
-    return Results.concat(parts)
 
 
 def _card(known: PolicyWorld, folder: Path, scores: Results | None, *, video: bool) -> str:

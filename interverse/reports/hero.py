@@ -209,8 +209,7 @@ def _draw_shot(axes: Axes, shot: Shot, ink: str, *, first: bool) -> None:
     rows, columns = shot.picture.shape[:2]
     cut = (columns - rows) // 2  # a square, the goal in its middle
     axes.imshow(shot.picture[:, cut : columns - cut], interpolation="lanczos", aspect="auto")
-    axes.set_xticks([])
-    axes.set_yticks([])
+    style.bare(axes)
     color = palette.GOOD if shot.score > 0.9 else palette.FAIR if shot.score > 0.3 else palette.BAD
     axes.spines[:].set(edgecolor=color, linewidth=3, visible=True)
     axes.set_title(

@@ -46,6 +46,7 @@ from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.fit.work import Clock, OutOfTimeError
 from interverse.reports.attribution import Attribution
+from interverse.reports.episodes import side_by_side
 from interverse.rollouts.exported import PixelCard, PixelPolicy
 from interverse.worlds import WORLDS
 from tests.conformance.cases import TEXTURES
@@ -300,7 +301,7 @@ def test_contact_sheets():
     seen = figures.one_state("cartpole/swingup", 3, 24, {})
     assert seen.shape == (3, 24, 24, 3)
     assert all((seen[i] != seen[i - 1]).mean() > 0.3 for i in range(3))
-    made = figures.sheet(seen, 2, gap=1)
+    made = side_by_side(seen, 2, gap=1)
     assert made.shape == (49, 49, 3)
     np.testing.assert_array_equal(made[25:, :24], seen[2])
     assert (made[25:, 25:] == 255).all()

@@ -199,7 +199,7 @@ def curve_figure(rows: Sequence[Mapping[str, Any]]) -> Any:
                 axes.plot(place, means, color=look.color, marker=look.marker, label=model)
                 if all(f["low"] is not None for f in found):
                     ends = [f["low"] for f in found], [f["high"] for f in found]
-                    axes.fill_between(place, *ends, color=look.color, alpha=0.15, linewidth=0)
+                    style.band(axes, place, *ends, look.color)
             axes.set_xlabel(f"strength of the confounder in training: {word}")
             axes.set_ylim(0, 1)
         panels[0].set_ylabel("accuracy")

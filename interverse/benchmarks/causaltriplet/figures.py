@@ -93,7 +93,7 @@ def sweep_figure(settings: TripletSettings, number: int) -> Any:
             axes.plot(place, means, line, label=label, **shown)
             if rule == "last":
                 ends = means - spread, means + spread
-                axes.fill_between(place, *ends, color=look.color, alpha=0.15, linewidth=0)
+                style.band(axes, place, *ends, look.color)
         theirs = {_value(row["method"]): row.value for row in logs if row["split"] == told}
         shared = [(p, theirs[v]) for p, v in zip(place, rows, strict=True) if v in theirs]
         if shared:
@@ -149,9 +149,8 @@ def change_figure(settings: TripletSettings) -> Any:
             )
         middles = [s + groups.count(n) / 2 for s, n in zip(starts, names, strict=True)]
         first = panel is axes[0]
+        style.bare(panel)
         panel.set_yticks(middles, names if first else [""] * len(names))
-        panel.set_xticks([])
-        panel.grid(visible=False)
         panel.set_title(f"weight {value:g}", fontsize=9)
     figure.supxlabel("feature; blocks between the lines", fontsize=9)
     return figure

@@ -35,10 +35,10 @@ from interverse.benchmarks.dmcr.settings import (
 from interverse.envs import make
 from interverse.envs.remastered import LOOKS, task_id
 from interverse.protocols.remastered import REMASTERED
+from interverse.reports.episodes import Frames, side_by_side
 from interverse.reports.plots import style
 from interverse.rollouts.exported import PixelPolicy
 
-Frames = NDArray[np.uint8]  # (N, size, size, 3), or stacked as agents see them
 Lines = dict[str, list[Sequence[Mapping[str, Any]]]]  # label -> the evaluations of its runs
 _SWEPT = {5: "beta", 6: "lambda", 7: "augmentation"}
 _MOST_LABELS = 12
@@ -82,14 +82,15 @@ def look_sheet(settings: RemasteredSettings, number: int) -> Any:
     columns = min(5, count)
     task = SHEETS[number]
     pictures = one_state(task, count, size, settings.world_options)
-    return _rows_of_pictures({task: sheet(pictures, columns)}, 1.7 * -(-count // columns))
+    rows, picture = -(-count // columns), side_by_side(pictures, columns, gap=2)
+    return _rows_of_pictures({task: picture}, 1.7 * rows)
 
 
 def trajectory_sheet(settings: RemasteredSettings) -> Any:
     """Returns Figure 9: six moments of a trajectory of Hopper Hop, a row for each of four looks."""
     size = _SHEET[settings.budget][1]
     pictures = trajectory(4, 6, size, settings.world_options)
-    return _rows_of_pictures({TRAJECTORY: sheet(pictures, 6)}, 6.0)
+    return _rows_of_pictures({TRAJECTORY: side_by_side(pictures, 6, gap=2)}, 6.0)
 
 
 def augmentation_sheet(settings: RemasteredSettings) -> Any:
@@ -100,27 +101,31 @@ def augmentation_sheet(settings: RemasteredSettings) -> Any:
     for name in _AUGMENTED:
         (seen,) = augmentation(name)(batch, generator=torch.Generator().manual_seed(0))
         whole = np.concatenate([picture, seen.clamp(0, 255).to(torch.uint8).numpy()])
-        rows[name] = sheet(whole.transpose(0, 2, 3, 1), len(whole))
+        rows[name] = side_by_side(whole.transpose(0, 2, 3, 1), len(whole), gap=2)
     return _rows_of_pictures(rows, 0.75)
 
 
 @style.styled
 def _rows_of_pictures(shown: Mapping[str, Any], height: float) -> Any:
-
     figure = style.new_figure(height * len(shown))
     panels = figure.subplots(len(shown), 1, squeeze=False)[:, 0]
     for panel, (name, picture) in zip(panels, shown.items(), strict=True):
         panel.imshow(picture, interpolation="nearest")
         panel.set_ylabel(name.replace("_", " "), rotation=0, ha="right", va="center")
         panel.spines[:].set_visible(False)
-        _bare(panel)
+        style.bare(panel)
     return figure
 
 
 @style.styled
 def spread_figure(settings: RemasteredSettings) -> Any:
     """Returns Figure 3: the spread of each encoder output over floors, sorted, mean over runs."""
-    spreads = {v: s for v in shown_variants(3, settings.sizes()) if len(s := _spreads(settings, v))}
+    first, spreads = _FLOOR.grid["visual_seed"][0], {}
+    floors = range(first, first + settings.sizes().renderings)
+    for variant in shown_variants(3, settings.sizes()):
+        if policies := _policies(settings, variant):
+            seen = (features(policy, _on_floors(policy, variant, floors)) for policy in policies)
+            spreads[variant] = np.array([encoder_spread(one) for one in seen])  # (run, output)
     if not spreads:
         return None
 
@@ -134,24 +139,12 @@ def spread_figure(settings: RemasteredSettings) -> Any:
             place = np.arange(1, len(mean) + 1)
             panel.plot(place, mean, look.line, color=look.color, label=method)
             if len(found) > 1:
-                panel.fill_between(
-                    place, found.min(0), found.max(0), color=look.color, alpha=0.15, lw=0
-                )
+                style.band(panel, place, found.min(0), found.max(0), look.color)
         panel.set_title(task)
         panel.set_xlabel("encoder output, in ascending order")
         panel.legend()
     panels[0].set_ylabel("standard deviation over floors")
     return figure
-
-
-def _spreads(settings: RemasteredSettings, variant: DmcrVariant) -> Any:
-    """Returns (run, output) the sorted spread over floors of one state."""
-    first, count = _FLOOR.grid["visual_seed"][0], settings.sizes().renderings
-    found = []
-    for policy in _policies(settings, variant):
-        pictures = _on_floors(policy, variant, range(first, first + count))
-        found.append(encoder_spread(features(policy, pictures)))
-    return np.array(found)
 
 
 def _on_floors(policy: PixelPolicy, variant: DmcrVariant, looks: Sequence[int]) -> Frames:
@@ -182,7 +175,7 @@ def attention_figure(settings: RemasteredSettings) -> Any:
             line[2 * k + 1].set_title("attention")
         line[0].set_ylabel(f"{variant.task}\n{variant.method}")
         for panel in line:
-            _bare(panel)
+            style.bare(panel)
     return figure
 
 
@@ -190,12 +183,6 @@ def _policies(settings: RemasteredSettings, variant: DmcrVariant) -> list[PixelP
     """Returns the policies of the runs that are trained to their end."""
     whole = [record["seed"] for record in settings.records(variant) if "evaluations" in record]
     return [PixelPolicy.load(settings.folder(variant, run) / "policy") for run in whole]
-
-
-def _bare(panel: Any) -> None:
-    panel.set_xticks([])
-    panel.set_yticks([])
-    panel.grid(visible=False)
 
 
 # ----------------------------------------------------------------------------- states in many looks
@@ -234,22 +221,6 @@ def _begun(task: str, size: int, options: Mapping[str, Any]) -> Iterator[Any]:
 def _in_looks(env: Any, count: int) -> Frames:
     looks = (0, *LOOKS["test"][: count - 1])
     return np.stack([env.do({"visual_seed": look}).observation for look in looks])
-
-
-def sheet(pictures: Frames, columns: int, gap: int = 2) -> Frames:
-    """Returns pictures (N, h, w, 3) side by side in rows, on white.
-
-    >>> sheet(np.zeros((3, 4, 5, 3), np.uint8), columns=2, gap=1).shape
-    (9, 11, 3)
-    """
-    count, height, width, _ = pictures.shape
-    rows = -(-count // columns)
-    shape = (rows * (height + gap) - gap, columns * (width + gap) - gap, 3)
-    out = np.full(shape, 255, dtype=np.uint8)
-    for i, picture in enumerate(pictures):
-        top, left = (i // columns) * (height + gap), (i % columns) * (width + gap)
-        out[top : top + height, left : left + width] = picture
-    return out
 
 
 # ---------------------------------------------------------------------------------- learning curves
@@ -293,10 +264,7 @@ def drawn_curves(panels: Mapping[str, Lines]) -> Any:
     if not panels:
         return None
 
-    columns = min(3, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = style.new_figure(3.2 * rows)
-    places = figure.subplots(rows, columns, squeeze=False)
+    figure, places = style.panels(len(panels), 3, 3.2, sharey=False)
     for place, (title, lines) in zip(places.flat, panels.items(), strict=False):
         for index, (label, runs) in enumerate(lines.items()):
             look = style.look(index)
@@ -307,8 +275,6 @@ def drawn_curves(panels: Mapping[str, Lines]) -> Any:
         place.set_xlabel("decisions")
         if len(lines) <= _MOST_LABELS:
             place.legend(fontsize=7)
-    for place in list(places.flat)[len(panels) :]:
-        place.set_visible(False)
     for row in places:
         row[0].set_ylabel("return in the look trained in")
     return figure

@@ -224,8 +224,19 @@ def costs(found: Attribution) -> Figure:
     figure = style.new_figure(sum(heights) + 1.1 + 0.17 * (line.count("\n") + 1))
     panels = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False, sharex=True)[:, 0]
     for panel, part in zip(panels, parts, strict=True):
-        names = [" + ".join(map(found.label, names)) for names in part]
-        _draw_costs(panel, names, [found.cost(*names) for names in part])
+        place, cells = np.arange(len(part)), [found.cost(*names) for names in part]
+        whiskers: Any = {"ecolor": palette.INK, "capsize": 2}
+        whiskers["xerr"] = np.transpose([_whisker(cell) for cell in cells])
+        panel.barh(place, [c.value for c in cells], 0.6, color=palette.TWIN, **whiskers)
+        for y, cell in zip(place, cells, strict=True):
+            end, told = np.nanmax([cell.value, cell.high, 0.0]), cell.shown(2).partition(" ")[0]
+            beside: Any = {"textcoords": "offset points", "va": "center", "fontsize": 8.5}
+            panel.annotate(told, (end, y), (4, 0), **beside)
+        panel.margins(x=0.08)
+        panel.axvline(0.0, color=palette.SOFT, linewidth=0.8)
+        panel.set_yticks(place, [" + ".join(map(found.label, names)) for names in part])
+        panel.invert_yaxis()
+        panel.grid(visible=False, axis="y")
     panels[0].set_title(f"{found.task}: what each factor costs")
     if pairs:
         alone = [found.interaction(*pair) for pair in pairs]
@@ -237,26 +248,3 @@ def costs(found: Attribution) -> Figure:
     told = f"{metric_label(found.metric)}: lost by the same episodes"
     panels[-1].set_xlabel(f"{told}\n{line}" if line else told)
     return figure
-
-
-def _draw_costs(axes: Axes, names: list[str], cells: list[Estimate]) -> None:
-    place = np.arange(len(names))
-    values = np.array([cell.value for cell in cells])
-    ends = np.array([[cell.value - cell.low, cell.high - cell.value] for cell in cells]).T
-    whiskers: Any = {"ecolor": palette.INK, "capsize": 2}
-    axes.barh(place, values, 0.6, xerr=ends.clip(0), color=palette.TWIN, **whiskers)
-    for y, cell in zip(place, cells, strict=True):
-        end = np.nanmax([cell.value, cell.high, 0.0])
-        axes.annotate(
-            cell.shown(2).partition(" ")[0],
-            (end, y),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8.5,
-        )
-    axes.margins(x=0.08)
-    axes.axvline(0.0, color=palette.SOFT, linewidth=0.8)
-    axes.set_yticks(place, names)
-    axes.invert_yaxis()
-    axes.grid(visible=False, axis="y")

@@ -77,7 +77,7 @@ def _draw_curve(axes: Axes, results: Results, metric: str, index: int) -> None:
     else:
         name = f"report|curve|{results.experiments[0]}|{results.tasks[0]}|{metric}"
         band = bootstrap.interval(table, rng=generator(seed=0, name=name))
-    axes.fill_between(steps, band.low, band.high, color=color, alpha=0.18, linewidth=0)
+    style.band(axes, steps, band.low, band.high, color)
     line = style.look(index).of_line() | {"markersize": 4}
     axes.plot(steps, band.estimate, label=results.experiments[0], **line)
 
@@ -107,9 +107,7 @@ def profiles(
                 continue
             band = _band(own, metric, levels, unit)
             look = style.look(i)
-            axes.fill_between(
-                levels, band.low, band.high, color=look.color, alpha=0.18, linewidth=0
-            )
+            style.band(axes, levels, band.low, band.high, look.color)
             axes.plot(levels, band.estimate, label=experiment, **look.of_line(marker=False))
         axes.set(title=part.tasks[0], xlabel=f"{metric_label(metric)}: level", ylim=(-0.02, 1.02))
     for axes in panels[:, 0]:

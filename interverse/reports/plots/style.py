@@ -104,15 +104,26 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def panels(count: int, columns: int, inches: float) -> tuple[Figure, Any]:
+def panels(count: int, columns: int, inches: float, *, sharey: bool = True) -> tuple[Figure, Any]:
     """Returns a figure and (row, column) axes for so many panels, each row of a height."""
     columns = min(count, columns)
     rows = -(-count // columns)
     figure = new_figure(inches * rows + 0.4)
-    axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey)
     for unused in axes.flat[count:]:
         unused.set_visible(False)
     return figure, axes
+
+
+def bare(axes: Axes) -> None:
+    """Takes ticks and grid from axes that show a picture."""
+    axes.set(xticks=[], yticks=[])
+    axes.grid(visible=False)
+
+
+def band(axes: Axes, at: Any, low: Any, high: Any, color: str) -> None:
+    """Shades what lies between two lines, as intervals about a curve are drawn."""
+    axes.fill_between(at, low, high, color=color, alpha=0.18, linewidth=0)
 
 
 def by_task(results: Results, metric: str) -> list[Results]:
