@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from interverse._version import __version__
 from interverse.envs import Snapshot, WorldEnv
-from interverse.rollouts import AppliedDo
 
 if TYPE_CHECKING:
     from interverse.viewer.session import Session
@@ -87,11 +86,6 @@ class History:
     earned: float = 0.0
     ended: bool = False
     info: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def record(self) -> tuple[AppliedDo, ...]:
-        """The interventions, as an `Episode` holds them."""
-        return tuple(AppliedDo(event.step, event.values) for event in self.events)
 
 
 @final

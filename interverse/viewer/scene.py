@@ -214,27 +214,17 @@ class Solids:
         alpha = float(shape.rgba[3])
         color = tuple(int(x) for x in np.round(255 * np.clip(shape.rgba[:3], 0, 1)))
         outside = _outside(vertices, faces) if shape.mesh is not None and alpha >= 1.0 else None
-        made = self._scene.add_mesh_simple(
-            name,
-            vertices,
-            faces if outside is None else faces[~outside],
-            color=color,
-            opacity=None if alpha >= 1.0 else alpha,
-            flat_shading=shape.kind not in _SMOOTH,
-            side="double" if shape.kind == "plane" else "front",
-            cast_shadow=alpha >= 1.0,
-        )
+        look = {
+            "color": color,
+            "flat_shading": shape.kind not in _SMOOTH,
+            "side": "double" if shape.kind == "plane" else "front",
+        }
+        see_through = {"opacity": None if alpha >= 1.0 else alpha, "cast_shadow": alpha >= 1.0}
+        inside = faces if outside is None else faces[~outside]
+        made = self._scene.add_mesh_simple(name, vertices, inside, **look, **see_through)
         if outside is not None:  # moves and goes with the inside
-            self._scene.add_mesh_simple(
-                f"{name}/outside",
-                vertices,
-                faces[outside],
-                color=color,
-                opacity=_NEAR_WALL,
-                flat_shading=True,
-                side="front",
-                cast_shadow=False,
-            )
+            wall = {"opacity": _NEAR_WALL, "cast_shadow": False}
+            self._scene.add_mesh_simple(f"{name}/outside", vertices, faces[outside], **look, **wall)
         return made
 
 

@@ -68,6 +68,7 @@ SWATCHES: Mapping[str, Colors] = {name: _frozen(_colors(text)) for name, text in
 # The published names: a palette of nine, and the one that few-shot tests take new colours from.
 QUALITATIVE: Mapping[str, Colors] = {"Sets": SWATCHES["Set1"], "Pastels": SWATCHES["Pastel1"]}
 NEW_QUALITATIVE: Mapping[str, Colors] = {"Sets": SWATCHES["Set3"], "Pastels": SWATCHES["Pastel2"]}
+_ALL = {**QUALITATIVE, **SWATCHES, **SEQUENTIAL}
 
 
 def shade(intensities: Array, name: str) -> Array:
@@ -120,7 +121,7 @@ def spread(name: str, count: int) -> Colors:
     if count > len(table):
         raise InvalidValueError(
             f"colors is {count}, but cmap {name!r} has {len(table)} distinct ones",
-            allowed=f"colors up to {len(table)}, or another cmap: {', '.join(_names())}",
+            allowed=f"colors up to {len(table)}, or another cmap: {', '.join(_ALL)}",
         )
     if name == "Primary":
         return table[:count].copy()
@@ -139,10 +140,5 @@ def spread_entries(size: int, count: int) -> NDArray[np.int64]:
 
 def named(name: str) -> Colors:
     """Returns a whole colormap by name, or raises with a suggestion."""
-    tables = {**QUALITATIVE, **SWATCHES, **SEQUENTIAL}
-    check_name("cmap", name, tables)
-    return tables[name]
-
-
-def _names() -> list[str]:
-    return [*QUALITATIVE, *SWATCHES, *SEQUENTIAL]
+    check_name("cmap", name, _ALL)
+    return _ALL[name]

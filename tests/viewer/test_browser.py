@@ -232,61 +232,6 @@ def test_trifinger(visit, tmp_path):
 
 
 @pytest.mark.slow
-def test_control(visit):
-    person = visit("control/cheetah_run-v1")
-    before = person.scene()
-    assert painted(before) > 0.9  # floor and sky are everywhere
-    person.type("visual_seed", "5")
-    person.tell(r"do visual_seed.*floor/texture")
-    person.node("visual_seed", state="do")
-    person.node("floor/texture", state="changed")
-    person.sees_another(before)
-    person.press("Play")
-    person.passes_step(5)
-    person.press("Pause")
-    person.tab("Imagine")
-    person.choose("do", "qpos")
-    person.type("1", "0.6")  # higher
-    before = person.scene()
-    person.imagines(before, 200, "qpos", press="Imagine")
-
-
-@pytest.mark.slow
-def test_blocks(visit):
-    person = visit("blocks/observed-3-v1")
-    before = person.scene()
-    person.choose("Action", "block_0 down")
-    person.press("Act")
-    person.tell("Acted: block_0 down")
-    person.sees_another(before)
-    person.type("position", "3")
-    person.tell(r"do block_0/position.*Changed: block_0/position")
-    person.node("block_0/position", state="do")
-    person.node("block_1/position", state="follows")
-    person.node("block_0/shape", state="")
-    moved = person.scene()
-    person.imagines(moved, 500, "block_0/position")
-
-
-@pytest.mark.slow
-def test_rooms(visit):
-    person = visit("rooms/single-v1")
-    before = person.scene()
-    assert painted(before) > 0.5
-    person.choose("class", "Vase")
-    person.tell(r"do object/class.*Changed: .*object/class, object/position")
-    person.node("object/class", state="do")
-    person.node("object/state", state="changed")
-    turned = person.sees_another(before)
-    person.imagines(turned, 500, "object/class")
-    person.press("Clear")
-    person.choose("Action", "break")
-    person.press("Act")
-    person.tell("Acted: 0 Vase break")
-    person.status("step 1 of")
-
-
-@pytest.mark.slow
 def test_a_script_is_watched_in_a_page_of_another_site(browser, tmp_path):
     env = iv.make("tutorial/slider-v1")
     env.reset(seed=0)

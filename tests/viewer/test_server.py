@@ -26,7 +26,14 @@ pytest.importorskip("viser")
 
 from interverse.viewer.server import Viewer, check_port
 
-WORLDS = ("chemistry/chain-v1", "rooms/single-v1", "trifinger/pushing-v1", "tutorial/slider-v1")
+WORLDS = (
+    "blocks/observed-3-v1",
+    "chemistry/chain-v1",
+    "control/cheetah_run-v1",
+    "rooms/single-v1",
+    "trifinger/pushing-v1",
+    "tutorial/slider-v1",
+)
 
 
 def free_port():

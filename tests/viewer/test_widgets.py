@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -20,12 +22,16 @@ WORLDS = (
 )
 
 
+@functools.cache
+def made(world):
+    env = make(world)
+    env.reset(seed=0)
+    return env
+
+
 @pytest.fixture(scope="module", params=WORLDS)
 def env(request):
-    env = make(request.param)
-    env.reset(seed=0)
-    yield env
-    env.close()
+    return made(request.param)
 
 
 def widget(env, name):
@@ -98,16 +104,11 @@ def test_every_whole_number_and_every_action_of_a_list_has_a_name(env):
     ],
 )
 def test_the_kind_follows_from_the_declaration(world, name, kind):
-    env = make(world)
-    env.reset(seed=0)
-    assert widget(env, name).kind == kind
-    env.close()
+    assert widget(made(world), name).kind == kind
 
 
 def test_a_and_b_are_marked_and_a_bit_more_is_shown():
-    env = make("tutorial/slider-v1")
-    env.reset(seed=0)
-    mass = widget(env, "box/mass")
+    mass = widget(made("tutorial/slider-v1"), "box/mass")
     assert mass.marks == ((0.3, "A"), (0.6, "A|B"), (0.9, "B"))
     assert mass.low[0] == pytest.approx(0.15)  # where a do is refused
     assert mass.high[0] == pytest.approx(1.05)
@@ -117,18 +118,15 @@ def test_a_and_b_are_marked_and_a_bit_more_is_shown():
 
 
 def test_only_what_was_touched_is_changed():
-    env = make("trifinger/pushing-v1")
-    env.reset(seed=0)
-    env.do({"block_0/cartesian_position": [0.012345678912, -0.1, 0.0325]})
-    name = "block_0/cartesian_position"
+    env, name = made("trifinger/pushing-v1"), "block_0/cartesian_position"
+    env.do({name: [0.012345678912, -0.1, 0.0325]})
     w, now = widget(env, name), env.values[name]
     given = (*shown(w, now)[:1], 0.05, *shown(w, now)[2:])
     assert value_from(w, now, given).tolist() == [now[0], 0.05, now[2]]
 
 
 def test_rotations_are_angles_in_degrees():
-    env = make("trifinger/pushing-v1")
-    env.reset(seed=0)
+    env = made("trifinger/pushing-v1")
     w = widget(env, "block_0/orientation")
     turned = value_from(w, env.values["block_0/orientation"], (0.0, 0.0, 90.0))
     assert turned == pytest.approx([0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)])
@@ -136,8 +134,7 @@ def test_rotations_are_angles_in_degrees():
 
 
 def test_text_that_is_no_json_says_what_is_wanted():
-    env = make("chemistry/chain-v1")
-    env.reset(seed=0)
+    env = made("chemistry/chain-v1")
     w = widget(env, "palette")
     with pytest.raises(ValueError, match=r"palette is 'half \[1'.*shape \[5, 3\]"):
         value_from(w, env.values["palette"], "half [1")

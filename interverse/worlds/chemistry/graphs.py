@@ -29,47 +29,28 @@ _RANDOM_NAMES = (RANDOM, "none")  # the text "None" means: no graph given
 _HINT = "a family such as 'chain', edges such as '0->1->2,{0-2}->4', a 0/1 matrix, or None"
 
 
-def _chain(n: int) -> list[Edge]:
-    return [(i, i + 1) for i in range(n - 1)]
-
-
-def _collider(n: int) -> list[Edge]:
-    return [(i, n - 1) for i in range(n - 1)]
-
-
-def _full(n: int) -> list[Edge]:
-    return [(j, i) for i in range(n) for j in range(i)]
-
-
-def _tree(n: int) -> list[Edge]:
-    return [((i - 1) // 2, i) for i in range(1, n)]
-
-
-def _jungle(n: int) -> list[Edge]:
-    grandparents = [(((i - 1) // 2 - 1) // 2, i) for i in range(3, n)]
-    return _tree(n) + grandparents
-
-
-def _bidiag(n: int) -> list[Edge]:
-    return _chain(n) + [(i, i + 2) for i in range(n - 2)]
-
-
 FAMILIES: dict[str, Callable[[int], list[Edge]]] = {
-    "bidiag": _bidiag,
-    "chain": _chain,
-    "collider": _collider,
-    "confounder": _full,
-    "fork": _tree,
-    "full": _full,
-    "jungle": _jungle,
-    "tree": _tree,
+    "bidiag": lambda n: [(i - step, i) for step in (1, 2) for i in range(step, n)],
+    "chain": lambda n: [(i - 1, i) for i in range(1, n)],
+    "collider": lambda n: [(i, n - 1) for i in range(n - 1)],
+    "full": lambda n: [(j, i) for i in range(n) for j in range(i)],
+    "jungle": lambda n: [  # a tree, and from each object to those two below
+        *((_above(i), i) for i in range(1, n)),
+        *((_above(_above(i)), i) for i in range(3, n)),
+    ],
+    "tree": lambda n: [(_above(i), i) for i in range(1, n)],
 }
-_THREE_ONLY = ("confounder", "fork")  # published with three objects; elsewhere full and tree
+# Published with three objects, where they are other families' graphs.
+_OF_THREE = {"confounder": "full", "fork": "tree"}
 # Graphs that the worlds without a target have when none is named.
 HARD_WIRED: dict[int, list[Edge]] = {
     3: [(0, 1), (0, 2)],
     5: [(0, 1), (0, 2), (0, 3), (1, 3), (2, 4)],
 }
+
+
+def _above(i: int) -> int:
+    return (i - 1) // 2
 
 
 def parse(graph: str | Sequence[Any] | NDArray[Any], objects: int) -> Adjacency | None:
@@ -143,21 +124,21 @@ def random_adjacency(noise: Noise, objects: int, name: str = "graph/adjacency") 
 def _from_family(text: str, objects: int) -> Adjacency:
     match = re.fullmatch(r"([a-z]+?)(\d*)", text)
     family, suffix = match.groups() if match else (text, "")
-    if family not in FAMILIES:
-        names = [*FAMILIES, RANDOM]
+    if family not in FAMILIES | _OF_THREE:
+        names = sorted([*FAMILIES, *_OF_THREE, RANDOM])
         raise InvalidValueError(unknown("graph", text, names, fix=f"Or give {_HINT}"))
     if suffix and int(suffix) != objects:
         raise InvalidValueError(
             f"graph {text!r} has {int(suffix)} objects, but objects is {objects}",
             fix=f"Pass objects={int(suffix)}, or graph={family!r}",
         )
-    if family in _THREE_ONLY and objects != 3:
-        other = "tree" if family == "fork" else "full"
+    usual = _OF_THREE.get(family, family)
+    if usual != family and objects != 3:
         raise InvalidValueError(
             f"graph {text!r} has three objects, but objects is {objects}",
-            fix=f"Pass objects=3, or graph={other!r}",
+            fix=f"Pass objects=3, or graph={usual!r}",
         )
-    return adjacency_of(FAMILIES[family](objects), objects)
+    return adjacency_of(FAMILIES[usual](objects), objects)
 
 
 def _from_matrix(graph: Sequence[Any] | NDArray[Any], objects: int) -> Adjacency:
@@ -180,7 +161,9 @@ def _from_matrix(graph: Sequence[Any] | NDArray[Any], objects: int) -> Adjacency
 
 def _edges_of(text: str, objects: int) -> list[Edge]:
     edges: list[Edge] = []
-    for chain in _split_outside_braces(text):
+    if not re.fullmatch(r"([^{}]|\{[^{}]*\})*", text):
+        raise _bad_text(text, "braces do not match")
+    for chain in re.split(r",(?![^{]*\})", text):  # not at commas between braces
         terms = [_nodes(term, text, objects) for term in chain.split("->")]
         for (left, left_is_set), (right, right_is_set) in pairwise(terms):
             between = [(a, b) for a in left for b in right]
@@ -190,20 +173,6 @@ def _edges_of(text: str, objects: int) -> list[Edge]:
                 raise _bad_text(text, f"no edge can run from {left} up to {right}")
             edges += between
     return edges
-
-
-def _split_outside_braces(text: str) -> list[str]:
-    chains, depth, start = [], 0, 0
-    for at, letter in enumerate(text):
-        depth += (letter == "{") - (letter == "}")
-        if depth not in (0, 1):
-            raise _bad_text(text, "braces do not match")
-        if letter == "," and depth == 0:
-            chains.append(text[start:at])
-            start = at + 1
-    if depth:
-        raise _bad_text(text, "braces do not match")
-    return [*chains, text[start:]]
 
 
 def _nodes(term: str, text: str, objects: int) -> tuple[list[int], bool]:

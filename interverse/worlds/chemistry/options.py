@@ -129,7 +129,18 @@ class ChemistryOptions(WorldOptions):
     an intervention on its object; fades pending in the target's making go on in the world."""
 
     def __post_init__(self) -> None:
-        self._check_numbers()
+        if self.skewness is not None:
+            also = [n for n in ("weights", "gain", "bias") if getattr(self, n) is not None]
+            if also:
+                raise InvalidValueError(
+                    f"skewness and {', '.join(also)} are both given",
+                    fix="Give the named level, or the three numbers behind it",
+                )
+        if self.least_effect and self.meta:
+            raise InvalidValueError(
+                "least_effect and meta are both given",
+                fix="Leave one out: networks drawn each episode are not screened",
+            )
         if self.delay is not None and self.mode != "delayed":
             raise _needs_mode("delay", self.delay, "delayed", self.mode)
         if not self.has_target and self.target_steps != _TARGET_STEPS:
@@ -164,20 +175,6 @@ class ChemistryOptions(WorldOptions):
             raise InvalidValueError(
                 f"graph_seed is {self.graph_seed}, but the graph is not drawn",
                 allowed="graph_seed with a random graph, or with drawn delays (mode delayed)",
-            )
-
-    def _check_numbers(self) -> None:
-        if self.skewness is not None:
-            also = [n for n in ("weights", "gain", "bias") if getattr(self, n) is not None]
-            if also:
-                raise InvalidValueError(
-                    f"skewness and {', '.join(also)} are both given",
-                    fix="Give the named level, or the three numbers behind it",
-                )
-        if self.least_effect and self.meta:
-            raise InvalidValueError(
-                "least_effect and meta are both given",
-                fix="Leave one out: networks drawn each episode are not screened",
             )
 
     @property

@@ -19,22 +19,21 @@ ABSENT = -1  # the class of a slot that holds nothing
 
 
 class Verb(NamedTuple):
-    """What an action does: the component of the state it sets, its value, and the way back."""
+    """What an action does: the component of the state it sets, and its value."""
 
     name: str
     component: int
     target: float
-    reverse: str | None
 
 
 VERBS: tuple[Verb, ...] = (
-    Verb("open", 0, 0.8, "close"),
-    Verb("close", 0, 0.0, "open"),
-    Verb("turnon", 1, 1.0, "turnoff"),
-    Verb("turnoff", 1, 0.0, "turnon"),
-    Verb("dirty", 2, 1.0, "clean"),
-    Verb("clean", 2, 0.0, "dirty"),
-    Verb("break", 3, 1.0, None),
+    Verb("open", 0, 0.8),
+    Verb("close", 0, 0.0),
+    Verb("turnon", 1, 1.0),
+    Verb("turnoff", 1, 0.0),
+    Verb("dirty", 2, 1.0),
+    Verb("clean", 2, 0.0),
+    Verb("break", 3, 1.0),
 )
 """Actions by number."""
 
@@ -60,7 +59,7 @@ def act(cls: int, state: NDArray[np.float64], verb: int) -> NDArray[np.float64]:
     >>> act(CLASS_NAMES.index("Fridge"), np.zeros(4), 0).tolist()
     [0.8, 0.0, 0.0, 0.0]
     """
-    _, component, target, _ = VERBS[verb]
+    _, component, target = VERBS[verb]
     after = state.copy()
     holds = bool(state[component] >= HELD_FROM)
     if has(cls)[component] and holds != (target >= HELD_FROM):
@@ -85,7 +84,7 @@ def graded_target(state: NDArray[np.float64], verb: int, uniform: float) -> floa
     >>> graded_target(np.zeros(4), 0, 0.16)
     0.37
     """
-    _, component, target, _ = VERBS[verb]
+    _, component, target = VERBS[verb]
     now = float(state[component])
     if target:
         return round(now + (1 - now) * (0.25 + 0.75 * uniform), 2)
@@ -100,7 +99,7 @@ def act_to(cls: int, state: NDArray[np.float64], verb: int, target: float) -> ND
     >>> act_to(CLASS_NAMES.index("Fridge"), np.zeros(4), 0, 0.37).tolist()
     [0.37, 0.0, 0.0, 0.0]
     """
-    _, component, full, _ = VERBS[verb]
+    _, component, full = VERBS[verb]
     after = state.copy()
     onwards = target > state[component] if full else target < state[component]
     if has(cls)[component] and onwards:

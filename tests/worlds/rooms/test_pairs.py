@@ -48,7 +48,7 @@ def check(pair, size):
         if not np.array_equal(value, pair.factors_after[name])
     }
     assert moved == {"object/state", "action/object", "action/verb"}
-    _, component, target, _ = VERBS[pair.verb]
+    _, component, target = VERBS[pair.verb]
     assert has(pair.cls)[component]
     before, after = pair.factors_before["object/state"], pair.factors_after["object/state"]
     assert np.flatnonzero(before != after).tolist() == [component]

@@ -27,7 +27,9 @@ def equal(one, other):
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in PICTURES)
 
 
-def check_present_values(view, seeds):
+@pytest.mark.parametrize("view", ["multi", "single"])
+@pytest.mark.parametrize("seeds", [[5], pytest.param(range(40), marks=pytest.mark.slow)], ids=len)
+def test_do_of_the_present_value_changes_nothing(view, seeds):  # room 5 has blinds
     world = Rooms(num_worlds=1, options=RoomsOptions(view=view))
     settable = [name for name, variable in world.variables.items() if not variable.read_only]
     for seed in seeds:
@@ -40,17 +42,6 @@ def check_present_values(view, seeds):
             assert not world.intervene({name: was[name]}, ONE), (seed, name)
             now = values_of(world)
             assert all(np.array_equal(now[n], was[n]) for n in was), (seed, name)
-
-
-@pytest.mark.parametrize("view", ["multi", "single"])
-def test_do_of_the_present_value_changes_nothing(view):
-    check_present_values(view, [5])  # a room with blinds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("view", ["multi", "single"])
-def test_do_of_the_present_value_changes_nothing_in_forty_rooms(view):
-    check_present_values(view, range(40))
 
 
 def test_blinds_can_be_set_to_where_they_hang():

@@ -13,8 +13,9 @@ from interverse.worlds.rooms.actions import CLASS_NAMES, act_to, has, possible
 from tests.worlds.rooms.pairs import pairs_of
 
 LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-PRESENT = [("Bed", "dirty"), ("CellPhone", "broken"), ("Drawer", "open"), ("DeskLamp", "on")]
-PRESENT += [("Candle", "on"), ("Mug", "broken"), ("Faucet", "on")]
+FAST = [("Bed", "dirty"), ("CellPhone", "broken"), ("Drawer", "open"), ("DeskLamp", "on")]
+FAST += [("Candle", "on"), ("Mug", "broken"), ("Faucet", "on")]
+EVERY = [(c, PROPERTIES[p]) for n, c in enumerate(CLASS_NAMES) for p in np.flatnonzero(has(n))]
 SHATTER = ("Bowl", "Mug", "Plate", "Vase")
 ROOMS = 30
 SLACK = 0.95  # a flame that grows hides some of the glow behind it
@@ -45,7 +46,11 @@ def pictures(env, cls, prop):
     return found
 
 
-def check(env, cls, prop):
+@pytest.mark.parametrize(
+    ("cls", "prop"),
+    [pytest.param(*pair, marks=() if pair in FAST else pytest.mark.slow) for pair in EVERY],
+)
+def test_pixels_change_step_by_step_with_the_state(env, cls, prop):
     seen = pictures(env, cls, prop)
     for one, other in itertools.pairwise(seen):
         assert (one != other).any(), "every step changes pixels"
@@ -57,20 +62,6 @@ def check(env, cls, prop):
     else:
         assert all(b > SLACK * a for a, b in itertools.pairwise(far)), far
         assert far[-1] > far[1] > 0
-
-
-@pytest.mark.parametrize(("cls", "prop"), PRESENT)
-def test_pixels_change_step_by_step_with_the_state(env, cls, prop):
-    check(env, cls, prop)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("cls", "prop"),
-    [(c, PROPERTIES[p]) for n, c in enumerate(CLASS_NAMES) for p in np.flatnonzero(has(n))],
-)
-def test_pixels_change_step_by_step_with_every_state(env, cls, prop):
-    check(env, cls, prop)
 
 
 def test_actions_go_to_their_target_or_nowhere():
