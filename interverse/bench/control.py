@@ -20,8 +20,8 @@ from interverse.bench.measure import (
 )
 from interverse.envs import make, make_vec
 from interverse.sim.threads import cores
-from interverse.worlds.control.compat import suite
 from interverse.worlds.control.domains import DOMAINS
+from interverse.worlds.control.suite import suite
 
 _SIZE, _STEPS, _REPEATS, _WORLDS = 84, 6, 4, 8
 _STATE_STEPS, _STATE_WORLDS, _STATE_REPEATS = 20, 16, 60

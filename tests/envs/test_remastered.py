@@ -15,7 +15,7 @@ from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.envs import remastered
 from interverse.envs.dm import DmEnv
 from interverse.protocols import remastered as protocols
-from interverse.worlds.control.compat import suite
+from interverse.worlds.control.suite import suite
 
 _SMALL = {"image_size": 16, "quality": "fast", "frame_stack": 1, "max_steps": 3}
 _ID = "control/cartpole_balance-v1"

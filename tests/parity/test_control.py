@@ -15,10 +15,10 @@ import pytest
 
 import interverse as iv
 from interverse.worlds import WORLDS
-from interverse.worlds.control.compat import suite
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.looks import turn_from_degrees, turn_from_tilt
 from interverse.worlds.control.original import original_draws
+from interverse.worlds.control.suite import suite
 from tests.conformance.cases import TEXTURES
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "remastered.json").read_text())

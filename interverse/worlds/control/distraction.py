@@ -4,25 +4,28 @@ The levels are those of Distracting Control. At scale s the camera moves on a sp
 and the colours of all materials drift within ranges that grow with s; `dynamic=True` lets them walk
 at random during an episode, a step at every control step, and plays the video, `False` draws them
 once where it starts, with one frame. They are state variables of the world with noise of their own
-addresses, and nothing of the robot depends on them.
+addresses, and nothing of the robot depends on them. Colours of DMC-GB's modes are drawn once, too.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
-from typing import Any, final
+from types import MappingProxyType
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from interverse.art.pictures import Difficulty, Videos
 from interverse.core.rng import Noise
 from interverse.scm import Binding, Box, Integers, Variable
+from interverse.sim.single import scratch_data, settle
 from interverse.worlds.control.domains import DOMAINS
-from interverse.worlds.control.gallery import by_world, six_faces
-from interverse.worlds.control.looks import CameraPose, factors
-from interverse.worlds.control.orbit import MovedCamera, orbit_of
+from interverse.worlds.control.gallery import NO_PICTURE, by_world, six_faces
+from interverse.worlds.control.looks import CameraPose, Look, factors
 from interverse.worlds.control.paint import PIXELS, SHOWN
 from interverse.worlds.control.scene import FLOOR, FLOOR_PICTURE, PICTURE_SIZE, SKY_PICTURE
 
@@ -36,10 +39,7 @@ OPACITY = "distraction/floor_opacity"
 _OPACITIES = {"cheetah": 1.0, "reacher": 0.0, "walker": 1.0}
 _OPACITY = 0.3
 DISTRACTIONS = ("camera", "color", "video")
-KINDS = (
-    *DISTRACTIONS,
-    "floor",
-)  # the last plays the video on the floor, as DMC-GB's hard mode does
+KINDS = (*DISTRACTIONS, "floor")  # the last plays it on the floor, as DMC-GB's hard mode does
 # Whose colours drift: every material that something in the suite wears, with its own colour.
 MATERIALS = {
     "grid": (1.0, 1.0, 1.0),  # times the floor's picture
@@ -56,7 +56,120 @@ _LOOKS = {"self": "body/color", "effector": "effector/color", "target": "target/
 _FIRST_FRAMES = 10_000  # one of them at random is any frame of a video, on its way out or back
 _REFERENCE = 4.0  # metres: the radius at which the published velocities are given
 _PLACE, _ROLL = [0, 1, 3], 2  # of a velocity: what has one speed in all, and what turns by itself
+_FIXED = 0  # MuJoCo's mode of a camera that follows nothing
 _FROM_ABOVE = ("fish", "reacher")  # cameras that may tip over the top; others stop there
+
+
+# --- a camera on a sphere about the robot, as in Distracting Control ------------------------------
+
+
+@final
+class Orbit(NamedTuple):
+    """The sphere of a model's camera; places are in the frame of the camera's owner.
+
+    Attributes:
+        centre: the origin of the world, or the centre of mass that the camera follows.
+        robot: the robot's centre of mass.
+        radius: of the camera's own place, metres.
+        elevation: of that place above the horizon of the centre, radians.
+    """
+
+    centre: FloatArray
+    robot: FloatArray
+    radius: float
+    elevation: float
+
+    def elevations(self, angle: float) -> tuple[float, float]:
+        """Returns the least and the greatest turn: not below the horizon nor over the top.
+
+        >>> orbit = Orbit(np.zeros(3), np.zeros(3), radius=4.0, elevation=0.05)
+        >>> orbit.elevations(0.157)
+        (-0.05, 0.157)
+        """
+        high = min(angle, math.pi / 2 - self.elevation)
+        return min(max(-angle, -self.elevation), high), high
+
+
+def orbit_of(model: Any, camera: str) -> Orbit:
+    """Returns the sphere of a camera where the model starts."""
+    data, number = scratch_data(model), model.camera(camera).id
+    settle(model, data)
+    owner, robot = model.cam_bodyid[number], data.subtree_com[1]
+    centre = np.zeros(3) if model.cam_mode[number] == _FIXED else robot
+    axes, origin = data.xmat[owner].reshape(3, 3), data.xpos[owner]
+    arm = data.cam_xpos[number] - centre
+    return Orbit(
+        centre=axes.T @ (centre - origin),
+        robot=axes.T @ (robot - origin),
+        radius=float(np.linalg.norm(arm)),
+        elevation=math.atan2(arm[2], math.hypot(arm[0], arm[1])),
+    )
+
+
+def moved_camera(
+    moved: FloatArray, place: FloatArray, orientation: Rotation, orbit: Orbit
+) -> tuple[FloatArray, Rotation]:
+    """Returns a camera elsewhere on its sphere, still looking at what it looked at.
+
+    Args:
+        moved: azimuth, elevation and roll in radians, and the distance over its own.
+        place: its own, which need not be the one that the orbit was made from.
+        orientation: its own; it looks at the point ahead that is as far away as the robot.
+        orbit: the sphere.
+    """
+    azimuth, elevation, roll, distance = moved
+    axes = orientation.as_matrix()
+    right, ahead = axes[:, 0], -axes[:, 2]
+    target = place + ahead * float(np.linalg.norm(place - orbit.robot))
+    turn = Rotation.from_rotvec([0.0, 0.0, azimuth]) * Rotation.from_rotvec(-elevation * right)
+    stands = orbit.centre + distance * turn.apply(place - orbit.centre)
+    aim = _shortest_turn(turn.apply(ahead), target - stands)
+    own = Rotation.from_rotvec([0.0, 0.0, roll])
+    return stands, aim * turn * orientation * own
+
+
+def _shortest_turn(start: FloatArray, end: FloatArray) -> Rotation:
+    """Returns the rotation that takes one direction to another."""
+    axis = np.cross(start, end)
+    length = float(np.linalg.norm(axis))
+    if length == 0.0:
+        return Rotation.identity()
+    return Rotation.from_rotvec(axis / length * math.atan2(length, float(np.dot(start, end))))
+
+
+@final
+class MovedCamera:
+    """Poses of a camera on its sphere: functions for bindings.
+
+    Each takes a look's positions (n, 3) and rotations (n, 3), and what is added to them (n, 4).
+    """
+
+    def __init__(self, pose: CameraPose, orbit: Orbit) -> None:
+        self._pose, self._orbit = pose, orbit
+        self._latest: tuple[bytes, FloatArray] = b"", np.empty((0, 7))
+
+    def place(self, *values: FloatArray) -> FloatArray:
+        """Returns the places, (n, 3)."""
+        return self._moved(*values)[:, :3]
+
+    def orientation(self, *values: FloatArray) -> FloatArray:
+        """Returns the orientations (w, x, y, z), (n, 4)."""
+        return self._moved(*values)[:, 3:]
+
+    def _moved(self, *values: FloatArray) -> FloatArray:
+        """Returns places and orientations, worked out once for both; worlds in threads share it."""
+        key, latest = b"".join(value.tobytes() for value in values), self._latest
+        if latest[0] != key:
+            latest = self._latest = key, by_world(self._one, *values)
+        return latest[1]
+
+    def _one(self, place: FloatArray, rotation: FloatArray, moved: FloatArray) -> FloatArray:
+        own = self._pose.orientation(rotation)
+        place, turned = moved_camera(moved, place, own, self._orbit)
+        return np.append(place, turned.as_quat(scalar_first=True))
+
+
+# --- what moves ----------------------------------------------------------------------------------
 
 
 @final
@@ -250,3 +363,53 @@ def _variable(
     return Variable(
         name=name, kind="state", default=default, domain=domain, doc=doc, bindings=bindings
     )
+
+
+# --- colours of DMC-GB's colour modes ------------------------------------------------------------
+
+# DMC-GB stores its hundred sets for body, floor and sky. Their moments and the shares that lie at 0
+# and 1 are those of normal draws around the suite's own colours, cut at 0 and 1; these are such
+# draws, not its very sets. The floor's second colour is its first plus 0.1, as there.
+SETS = 100
+DEVIATIONS = MappingProxyType({"color_easy": 0.1, "color_hard": 0.2})
+"""Mode -> the standard deviation of red, green and blue before they are cut."""
+MEANS = MappingProxyType(
+    {
+        "body/color": (0.7, 0.5, 0.3),
+        "floor/color_1": (0.1, 0.2, 0.3),
+        "background/color_1": (0.4, 0.6, 0.8),
+    }
+)
+"""Variable -> the suite's own red, green and blue."""
+_STEP = 0.1  # from the floor's first colour to its second
+
+
+@functools.cache
+def all_sets(mode: str) -> Mapping[str, NDArray[np.float64]]:
+    """Returns the colours of a mode's sets by variable, each (set, 3)."""
+    noise, drawn = Noise.single(seed=0), {}
+    for name, mean in MEANS.items():
+        away = DEVIATIONS[mode] * noise.normal(f"{mode}/{name}", (SETS, 3))[0]
+        drawn[name] = np.clip(np.array(mean) + away, 0.0, 1.0)
+    return drawn
+
+
+def color_set(mode: str, number: int, domain: str) -> Look:
+    """Returns the values of one set, for the variables that the domain has.
+
+    >>> look = color_set("color_easy", 3, "walker")
+    >>> bool(np.allclose(look["floor/color_2"] - look["floor/color_1"], 0.1))
+    True
+    """
+    look: Look = {name: colors[number].copy() for name, colors in all_sets(mode).items()}
+    look["floor/color_2"] = np.minimum(look["floor/color_1"] + _STEP, 1.0)
+    look["body/color"] = np.append(look["body/color"], 1.0)
+    look |= {name: np.array(NO_PICTURE) for name in ("floor/texture", "background/texture")}
+    if not DOMAINS[domain].background:
+        look = {n: v for n, v in look.items() if not n.startswith("background/")}
+    return look
+
+
+def episode_colors(mode: str, noise: Noise, domain: str) -> Look:
+    """Returns the set that an episode draws."""
+    return color_set(mode, int(noise.integers(f"distraction/{mode}", SETS)[0]), domain)

@@ -29,19 +29,14 @@ class Gallery:
     """Floors and backgrounds of one source: generated ones, or a user's folder."""
 
     def __init__(self, floors: PictureSet, backgrounds: PictureSet) -> None:
-        self._floors, self._backgrounds = floors, backgrounds
-        self.floor_count, self.background_count = floors.count, backgrounds.count
-        self.shelves = {"floor": shelf(floors), "background": shelf(backgrounds)}
+        self._sets = {"floor": floors, "background": backgrounds}
+        self.shelves = {part: shelf(pictures) for part, pictures in self._sets.items()}
         self.digest = f"{floors.digest}-{backgrounds.digest}"
         self._colours: dict[tuple[str, int], NDArray[np.float64]] = {}
 
-    def floor(self, index: int) -> Picture:
-        """Returns a floor, (PICTURE_SIZE, PICTURE_SIZE, 3)."""
-        return self._floors.picture(index, PICTURE_SIZE)
-
-    def background(self, index: int) -> Picture:
-        """Returns a background, (PICTURE_SIZE, PICTURE_SIZE, 3)."""
-        return self._backgrounds.picture(index, PICTURE_SIZE)
+    def picture(self, part: str, index: int) -> Picture:
+        """Returns a floor or a background, (PICTURE_SIZE, PICTURE_SIZE, 3)."""
+        return self._sets[part].picture(index, PICTURE_SIZE)
 
     def floors(
         self, number: NDArray[Any], first: NDArray[Any], second: NDArray[Any]
@@ -49,7 +44,7 @@ class Gallery:
         """Returns floors of n worlds, (n, ...): pictures, where -1 is none checkers of colours."""
 
         def one(i: Any, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.uint8]:
-            return checker(a, b) if i == NO_PICTURE else self.floor(int(i))
+            return checker(a, b) if i == NO_PICTURE else self.picture("floor", int(i))
 
         return by_world(one, number, first, second)
 
@@ -59,21 +54,14 @@ class Gallery:
         """Returns six faces of the skies of n worlds, (n, ...): pictures, or where -1 colours."""
 
         def one(i: Any, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.uint8]:
-            return sky(a, b) if i == NO_PICTURE else six_faces(self.background(int(i)))
+            return sky(a, b) if i == NO_PICTURE else six_faces(self.picture("background", int(i)))
 
         return by_world(one, number, top, bottom)
 
-    def floor_colour(self, index: int) -> NDArray[np.float64]:
-        """Returns the mean colour of a floor, in 0..1."""
-        return self._colour("floor", self._floors, index)
-
-    def background_colour(self, index: int) -> NDArray[np.float64]:
-        """Returns the mean colour of a background, in 0..1."""
-        return self._colour("background", self._backgrounds, index)
-
-    def _colour(self, part: str, pictures: PictureSet, index: int) -> NDArray[np.float64]:
+    def mean_colour(self, part: str, index: int) -> NDArray[np.float64]:
+        """Returns the mean colour of a floor or a background, in 0..1."""
         if (part, index) not in self._colours:
-            self._colours[part, index] = np.array(pictures.mean_color(index))
+            self._colours[part, index] = np.array(self._sets[part].mean_color(index))
         return self._colours[part, index]
 
 

@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from interverse.core.rng import Noise
-from interverse.worlds.control.domains import (
-    DOMAINS,
-    EULER_DEGREES,
-    TILT,
-    TILT_DEFAULT,
-    Domain,
-    Range,
-)
+from interverse.worlds.control.domains import DOMAINS, EULER_DEGREES, TILT, TILT_DEFAULT, Range
 from interverse.worlds.control.gallery import NO_PICTURE, Gallery
 
 FloatArray = NDArray[np.float64]
@@ -58,32 +51,28 @@ class Factor:
     default: NDArray[np.float64] | NDArray[np.int64]
 
 
-def _rgb(*values: float) -> FloatArray:
-    return np.array(values)
-
-
 _NONE = np.array(NO_PICTURE)
 BACKGROUND = (
     Factor("background/texture", "bg", _NONE),
-    Factor("background/color_1", "bg", _rgb(0.4, 0.6, 0.8)),
-    Factor("background/color_2", "bg", _rgb(0.0, 0.0, 0.0)),
+    Factor("background/color_1", "bg", np.array((0.4, 0.6, 0.8))),
+    Factor("background/color_2", "bg", np.array((0.0, 0.0, 0.0))),
 )
 FLOOR = (
     Factor("floor/texture", "floor", _NONE),
-    Factor("floor/color_1", "floor", _rgb(0.1, 0.2, 0.3)),
-    Factor("floor/color_2", "floor", _rgb(0.2, 0.3, 0.4)),
+    Factor("floor/color_1", "floor", np.array((0.1, 0.2, 0.3))),
+    Factor("floor/color_2", "floor", np.array((0.2, 0.3, 0.4))),
 )
-BODY = Factor("body/color", "body", _rgb(0.7, 0.5, 0.3, 1.0))
-EFFECTOR = Factor("effector/color", "body", _rgb(0.7, 0.4, 0.2, 1.0))
-TARGET = Factor("target/color", "target", _rgb(0.6, 0.3, 0.3, 1.0))
+BODY = Factor("body/color", "body", np.array((0.7, 0.5, 0.3, 1.0)))
+EFFECTOR = Factor("effector/color", "body", np.array((0.7, 0.4, 0.2, 1.0)))
+TARGET = Factor("target/color", "target", np.array((0.6, 0.3, 0.3, 1.0)))
 LIGHTS = (
-    Factor("light/ambient", "light", _rgb(0.4, 0.4, 0.4)),
-    Factor("light/diffuse", "light", _rgb(0.8, 0.8, 0.8)),
-    Factor("light/specular", "light", _rgb(0.1, 0.1, 0.1)),
+    Factor("light/ambient", "light", np.array((0.4, 0.4, 0.4))),
+    Factor("light/diffuse", "light", np.array((0.8, 0.8, 0.8))),
+    Factor("light/specular", "light", np.array((0.1, 0.1, 0.1))),
 )
 LAMPS = (
-    Factor("light/lamp_diffuse", "light", _rgb(0.6, 0.6, 0.6)),
-    Factor("light/lamp_specular", "light", _rgb(0.3, 0.3, 0.3)),
+    Factor("light/lamp_diffuse", "light", np.array((0.6, 0.6, 0.6))),
+    Factor("light/lamp_specular", "light", np.array((0.3, 0.3, 0.3))),
 )
 
 
@@ -213,17 +202,14 @@ def visible(tries: FloatArray, surround: FloatArray) -> FloatArray:
 def surroundings(look: Look, gallery: Gallery) -> FloatArray:
     """Returns the mean colours that a body of this look is seen against, (n, 3)."""
     default = (FLOOR[1].default + FLOOR[2].default) / 2
-    means = [default, _mean(look, "floor", gallery.floor_colour)]
-    if "background/texture" in look:
-        means.append(_mean(look, "background", gallery.background_colour))
+    means = [default]
+    for part in ("floor", "background"):
+        index = int(look.get(f"{part}/texture", NO_PICTURE))
+        if index != NO_PICTURE:
+            means.append(gallery.mean_colour(part, index))
+        elif f"{part}/color_1" in look:
+            means.append((look[f"{part}/color_1"] + look[f"{part}/color_2"]) / 2)
     return np.stack(means)
-
-
-def _mean(look: Look, part: str, colour_of: Callable[[int], FloatArray]) -> FloatArray:
-    index = int(look[f"{part}/texture"])
-    if index != NO_PICTURE:
-        return colour_of(index)
-    return (look[f"{part}/color_1"] + look[f"{part}/color_2"]) / 2
 
 
 def _surfaces(
@@ -255,22 +241,13 @@ def _value(name: str, u: FloatArray, domain: str, poles: int) -> FloatArray:
     if name == "camera/position":
         near, far = camera_range(domain, poles)
         return near + (far - near) * u[:3]
-    if name == "camera/rotation":
-        return turn(has, u)
-    if name == "light/position" and has.lamp_range is not None:
-        return _corner(has.lamp_range, u)
-    if name == "light/position":
-        return np.array(has.lamp_at)
-    return np.zeros(3)  # a surface, decided in `_surfaces`
-
-
-def turn(domain: Domain, u: FloatArray) -> FloatArray:
-    """Returns the camera's rotation vector, in its own frame, from its default orientation."""
-    if domain.turn == "euler":
+    if name == "camera/rotation" and has.turn == "euler":
         return turn_from_degrees(_corner(EULER_DEGREES, u))
-    if domain.turn == "tilt":
+    if name == "camera/rotation" and has.turn == "tilt":
         return turn_from_tilt(_between(TILT, u[0]))
-    return np.zeros(3)
+    if name == "light/position":
+        return np.array(has.lamp_at) if has.lamp_range is None else _corner(has.lamp_range, u)
+    return np.zeros(3)  # no turn, or a surface, decided in `_surfaces`
 
 
 def turn_from_degrees(degrees: FloatArray) -> FloatArray:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 import os
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 from interverse.art.pictures import COLOR_MODES, VIDEO_MODES, VIDEO_PLACES, difficulty
 from interverse.core.errors import InvalidValueError, check_name, check_whole
+from interverse.core.type_checks import one_of, validated, whole
 from interverse.scm.variable import SPACE_NAMES
 from interverse.sim.drawing import QUALITIES
 from interverse.worlds.control.distraction import DISTRACTIONS, KINDS
 from interverse.worlds.control.domains import DOMAINS, MULTI_POLES
 from interverse.worlds.control.dynamics import dynamics_variables
 from interverse.worlds.control.looks import SWITCHES
-from interverse.worlds.control.tasks import check_task
+from interverse.worlds.control.suite import check_task
 from interverse.worlds.control.variables import LARGEST_DYNAMICS_SEED, LARGEST_VISUAL_SEED
 from interverse.worlds.world import WorldOptions
 
@@ -26,10 +27,28 @@ CONTROL_STEPS = 1000  # of every episode
 OBSERVATIONS = ("pixels", "state", "depth", "segmentation")
 RENDERERS = ("mujoco", "warp", "cuda")
 _LARGEST_IMAGE = 2048
+_Steps = Annotated[int, whole(CONTROL_STEPS)]
 _PICTURE_OPTIONS = ("image_size", "frame_stack", "channels_first", "quality")  # of observations
 
 
+def _seed(low: int, high: int) -> Callable[..., None]:
+    """Returns the bound of an option that is a seed, or the two ends to draw it from."""
+
+    def check(value: Any, name: str) -> None:
+        ends = value if isinstance(value, tuple | list) else (value, value)
+        whole = all(isinstance(end, Integral) and not isinstance(end, bool) for end in ends)
+        if len(ends) != 2 or not whole or not low <= ends[0] <= ends[1] <= high:
+            raise InvalidValueError(
+                f"{name} is {reprlib.repr(value)}",
+                allowed=f"a whole number from {low:,} to {high:,}, or a lower and an upper end",
+                fix=f"Ends are written {name}=[1,999]",
+            )
+
+    return check
+
+
 @dataclass(frozen=True, kw_only=True)
+@validated
 class ControlOptions(WorldOptions):
     """Options of the control worlds."""
 
@@ -37,9 +56,11 @@ class ControlOptions(WorldOptions):
     """Which domain of the suite; the id sets it."""
     task: str = "balance"
     """Which task of the domain; the id sets it."""
-    visual_seed: int | tuple[int, int] = 0
+    visual_seed: Annotated[
+        int | tuple[int, int], _seed(-LARGEST_VISUAL_SEED, LARGEST_VISUAL_SEED)
+    ] = 0
     """The look of every episode, or two ends (both included) to draw it from in each episode."""
-    dynamics_seed: int | tuple[int, int] | None = None
+    dynamics_seed: Annotated[int | tuple[int, int] | None, _seed(0, LARGEST_DYNAMICS_SEED)] = None
     """The initial state of every episode, or two ends to draw it from; None draws from all."""
     vary: tuple[str, ...] = SWITCHES
     """Which factors a visual seed decides; the others keep their default. "all" is all of them."""
@@ -47,22 +68,22 @@ class ControlOptions(WorldOptions):
     """Which dynamics variables the dynamics seed draws from their space A in each episode."""
     image_size: int | tuple[int, int] = 84
     """Pixels of an edge, or rows and columns."""
-    frame_stack: int = 3
+    frame_stack: _Steps = 3
     """Pictures in an observation, the oldest first; the first one of an episode is repeated."""
-    frame_skip: int = 1
+    frame_skip: _Steps = 1
     """Control steps for which an action is repeated; rewards add up."""
     channels_first: bool = True
     """Whether pixels are (channels, rows, columns) or (rows, columns, channels)."""
     observation: str | tuple[str, ...] = "pixels"
     """pixels, state, depth or segmentation; several give a dict."""
-    quality: str = "default"
+    quality: Annotated[str, one_of(QUALITIES)] = "default"
     """default, fast (rougher edges and shadows) or full (as the stock suite draws)."""
-    renderer: str = "mujoco"
+    renderer: Annotated[str, one_of(RENDERERS)] = "mujoco"
     """mujoco (GL on the CPU), or Warp's ray caster for all worlds at once: cuda, or warp (slow, on
     the CPU). It draws no mirror, no transparency and no haze."""
     textures: str | os.PathLike[str] | None = None
     """A folder of pictures to use for floors and backgrounds instead of the generated ones."""
-    pictures: str = "A_B"
+    pictures: Annotated[str, one_of(SPACE_NAMES)] = "A_B"
     """Which pictures a visual seed draws: of space A (training), of B (held out), or all."""
     legacy_draws: bool = False
     """Whether a visual seed means the original's correlated numbers, to compare with it."""
@@ -78,62 +99,38 @@ class ControlOptions(WorldOptions):
     """A folder of frames, or of folders of frames, to play instead of the generated videos."""
 
     def __post_init__(self) -> None:
-        WorldOptions.__post_init__(self)
         check_task(self.domain, self.task)
-        self._unify()
-        self._check_choices()
-        self._check_numbers()
-        self._check_device()
-        self._check_renderer()
-        self._check_pictures()
-
-    def _unify(self) -> None:
-        """Gives options that can be written in several ways one form: snapshots compare them."""
+        # What can be written in several ways gets one form: snapshots compare options.
         if str(self.vary) == "all":
             object.__setattr__(self, "vary", SWITCHES)
-        for name, order in (("vary", SWITCHES), ("vary_dynamics", ()), ("distract", KINDS)):
-            object.__setattr__(self, name, _in_order(_names(name, getattr(self, name)), order))
+        lists = {
+            "vary": (SWITCHES, SWITCHES),
+            "vary_dynamics": ((), self.dynamics_names),
+            "distract": (KINDS, KINDS),
+        }
+        for name, (order, allowed) in lists.items():
+            given = _names(name, getattr(self, name))
+            _check_names(name, given, allowed)
+            object.__setattr__(self, name, _in_order(given, order))
         for name in ("textures", "videos"):
             if isinstance(getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(getattr(self, name)))
-
-    def _check_choices(self) -> None:
-        _check_names("vary", self.vary, SWITCHES)
         _check_names("observation", self.kinds, OBSERVATIONS)
-        _check_names("vary_dynamics", self.vary_dynamics, self.dynamics_names)
-        _check_names("quality", (self.quality,), tuple(QUALITIES))
-        _check_names("distract", self.distract, KINDS)
-        _check_names("pictures", (self.pictures,), SPACE_NAMES)
+        if not self.kinds:
+            raise InvalidValueError("observation is empty", allowed=", ".join(OBSERVATIONS))
         if self.legacy_draws and self.pictures != "A_B":
-            raise InvalidValueError(
-                f"pictures is {self.pictures!r} with legacy_draws", allowed="A_B"
-            )
+            problem = f"pictures is {self.pictures!r} with legacy_draws"
+            raise InvalidValueError(problem, allowed="A_B")
         if self.distraction is not None:
             difficulty(self.distraction)
         if self.mode is not None and self.distract != DISTRACTIONS:
-            raise InvalidValueError(
-                f"distract is {self.distract!r} with {self.mode}", fix="Leave distract out"
-            )
-        if not self.kinds:
-            raise InvalidValueError("observation is empty", allowed=", ".join(OBSERVATIONS))
-
-    def _check_numbers(self) -> None:
-        _check_seed("visual_seed", self.visual_seed, -LARGEST_VISUAL_SEED, LARGEST_VISUAL_SEED)
-        if self.dynamics_seed is not None:
-            _check_seed("dynamics_seed", self.dynamics_seed, 0, LARGEST_DYNAMICS_SEED)
-        for name in ("frame_stack", "frame_skip"):
-            check_whole(getattr(self, name), name, CONTROL_STEPS)
+            problem = f"distract is {self.distract!r} with {self.mode}"
+            raise InvalidValueError(problem, fix="Leave distract out")
         for edge in self.size:
             check_whole(edge, "image_size", _LARGEST_IMAGE)
-
-    def _check_device(self) -> None:
         if self.device != "cpu":
-            raise InvalidValueError(
-                f"device is {self.device!r}", allowed='"cpu": dm_control steps there'
-            )
-
-    def _check_renderer(self) -> None:
-        check_name("renderer", self.renderer, RENDERERS)
+            problem = f"device is {self.device!r}"
+            raise InvalidValueError(problem, allowed='"cpu": dm_control steps there')
         known = {"pixels", "state"}
         if self.renderer != "mujoco" and ("pixels" not in self.kinds or set(self.kinds) - known):
             raise InvalidValueError(
@@ -141,9 +138,6 @@ class ControlOptions(WorldOptions):
                 allowed="pixels, or pixels and state",
                 fix='Leave renderer out: renderer="mujoco" draws the others',
             )
-
-    def _check_pictures(self) -> None:
-        """Raises for an option that would shape pictures where an observation has none."""
         for name in _PICTURE_OPTIONS if not self.is_drawn else ():
             value, default = getattr(self, name), getattr(ControlOptions, name)
             if value != default:
@@ -226,14 +220,3 @@ def _in_order(names: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]
 def _check_names(option: str, given: tuple[Any, ...], allowed: tuple[str, ...]) -> None:
     for name in given:
         check_name(option, name, allowed)
-
-
-def _check_seed(name: str, value: Any, low: int, high: int) -> None:
-    ends = value if isinstance(value, tuple | list) else (value, value)
-    whole = all(isinstance(end, Integral) and not isinstance(end, bool) for end in ends)
-    if len(ends) != 2 or not whole or not low <= ends[0] <= ends[1] <= high:
-        raise InvalidValueError(
-            f"{name} is {reprlib.repr(value)}",
-            allowed=f"a whole number from {low:,} to {high:,}, or a lower and an upper end",
-            fix=f"Ends are written {name}=[1,999]",
-        )

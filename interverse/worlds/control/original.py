@@ -8,6 +8,7 @@ looks are for comparing with it, not for experiments.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -39,15 +40,15 @@ def original_draws(seed: int, domain: str, *, poles: int = 1) -> Look:
     return {factor.name: look.get(factor.name, factor.default) for factor in factors(domain, poles)}
 
 
-def with_pictures(look: Look, floors: int, backgrounds: int) -> Look:
+def with_pictures(look: Look, counts: Mapping[str, int]) -> Look:
     """Returns a look of the original with its pictures' numbers put into sets of other sizes.
 
     The original's number stays where the set has it. The draw itself must not know the set's size:
     it decides how many numbers the stream gives up, and so every number after it.
     """
-    sizes = {"floor/texture": (floors, FLOORS), "background/texture": (backgrounds, BACKGROUNDS)}
     out = dict(look)
-    for name, (count, drawn_from) in sizes.items():
+    for part, drawn_from in (("floor", FLOORS), ("background", BACKGROUNDS)):
+        name, count = f"{part}/texture", counts[part]
         if name in look and count < drawn_from and look[name] != NO_PICTURE:
             out[name] = np.array(int(look[name]) * count // drawn_from)
     return out

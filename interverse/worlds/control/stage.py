@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from copy import deepcopy
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,36 +23,19 @@ from interverse.sim.single import (
     state_size,
     steps_whole,
 )
-from interverse.worlds.control.compat import PhysicsError
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import Dynamics
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.paint import Paint
-from interverse.worlds.control.tasks import new_physics, new_task, template
+from interverse.worlds.control.suite import PhysicsError, new_physics, template
 
 KINDS: dict[str, Kind] = {"pixels": "rgb", "depth": "depth", "segmentation": "segmentation"}
 # What tasks write into the model where an episode starts: targets and what is hidden.
 _TASK_FIELDS = ("geom_pos", "geom_size", "geom_rgba", "site_pos", "site_size", "site_rgba")
 
 
-@final
-class Mark(NamedTuple):
-    """What a stage with pictures or distractions comes back to beside physics and reward."""
-
-    past: dict[str, list[NDArray[Any]]]
-    now: dict[str, NDArray[Any]]
-    values: dict[str, NDArray[Any]]  # where steps move some
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Start:
-    """Where an episode started, by the dynamics seed and the dynamics that decided it."""
-
-    key: tuple[float, ...]
-    moment: NDArray[np.float64]
-    task: NDArray[np.float64]
+Moment = NDArray[np.float64]
 
 
 @final
@@ -83,11 +66,12 @@ class ControlStage:
         self.is_bare = not self._drawn_kinds and distraction is None  # nothing but physics
         made = template(options.domain, options.task)
         self._key, self._substeps = made.key, made.substeps
-        self.physics, self._task = new_physics(made), new_task(made)
+        self.physics, self._task = new_physics(made), deepcopy(made.task)
         self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
         self._state_size, self._whole = state_size(self._model), steps_whole(self._model)
         self._marked = KeptMoment(self._model, self._data)  # the physics of the latest mark
-        self._mark, self._earned = Mark({}, {}, {}), (0.0, 0)
+        self._mark: Any = ({}, {}, {})  # what it comes back to beside physics and reward
+        self._earned = 0.0, 0
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
         self._silence = bytes(self._warnings.nbytes)
         self._begin(0)  # lets the task write what it always writes
@@ -97,7 +81,7 @@ class ControlStage:
         self.values: dict[str, NDArray[Any]] = {}
         self.has_started = False
         self.reward, self.ticks = 0.0, 0
-        self._start: Start | None = None  # the latest one
+        self._start: tuple[Any, Moment, Moment] | None = None  # the latest: what decided it, where
         self._drawings: dict[Any, Drawing] = {}
         self._shapes: Shapes | None = None
         self._now: dict[str, NDArray[Any]] = {}  # newest frame by kind, once drawn
@@ -112,33 +96,30 @@ class ControlStage:
         dynamics = self._dynamics_values()
         self._dynamics.write(dynamics)
         key = seed, *dynamics.values()
-        if self._start is not None and self._start.key == key:
-            self._go_to(self._start)  # a task may simulate for a while until it starts
+        if self._start is not None and self._start[0] == key:
+            _, moment, task = self._start  # a task may simulate for a while until it starts
+            self._put_task_fields(task)
+            load_moment(self._model, self._data, moment)
         else:
             self._begin(seed)
             self._dynamics.rewrite_damping()
-            self._start = Start(key, self._moment(), self._task_fields())
+            self._start = key, self._moment(), self._task_fields()
         self._write_look()
         self.reward, self.ticks = 0.0, 0
         self._past = {}
 
-    def _go_to(self, start: Start) -> None:
-        """Goes back to where an episode of the same seed and dynamics started."""
-        self._put_task_fields(start.task)
-        load_moment(self._model, self._data, start.moment)
-
-    def _moment(self) -> NDArray[np.float64]:
+    def _moment(self) -> Moment:
         return save_moment(self._model, self._data, self._state_size)
 
     def _task_fields(self) -> NDArray[np.float64]:
         """Returns what the task has written into the model."""
-        model = self.physics.model.ptr
-        return np.concatenate([np.asarray(getattr(model, n), float).ravel() for n in _TASK_FIELDS])
+        fields = (np.asarray(getattr(self._model, name), float) for name in _TASK_FIELDS)
+        return np.concatenate([field.ravel() for field in fields])
 
     def _put_task_fields(self, saved: NDArray[np.float64]) -> None:
         begin = 0
         for name in _TASK_FIELDS:
-            field = getattr(self.physics.model.ptr, name)
+            field = getattr(self._model, name)
             field[:] = saved[begin : begin + field.size].reshape(field.shape)
             begin += field.size
 
@@ -149,13 +130,12 @@ class ControlStage:
 
     def change(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Sets qpos and qvel, where given, beside changed values; consequences follow."""
-        model, data = self.physics.model.ptr, self.physics.data.ptr
         moved = self._dynamics.write(self._dynamics_values())
         for name, value in state.items():
-            getattr(data, name)[:] = value
+            getattr(self._data, name)[:] = value
             moved = True
         if moved:
-            settle(model, data)
+            settle(self._model, self._data)
         self._write_look()
         if self.ticks == 0:
             self._past = {}  # before the first step nothing has been seen in another way
@@ -166,12 +146,13 @@ class ControlStage:
     def _write_look(self) -> None:
         self._paint.write(self.values)
         self._dynamics.derive()  # tracking cameras and lamps use copies of their places
-        place_cameras(self.physics.model.ptr, self.physics.data.ptr)
+        place_cameras(self._model, self._data)
         self._now = {}
 
     def step(self, action: NDArray[Any], noise: Noise) -> None:
         """Repeats an action for the frame skip, or to the end of the episode; then distracts."""
-        self._remember()
+        for kind in self._drawn_kinds:  # the newest frames are past before time goes on
+            self._past[kind] = self.frames(kind)[1:]
         repeats = self.begin()
         for _ in range(repeats):
             self.push(action)
@@ -215,18 +196,17 @@ class ControlStage:
             return
         moving = {} if self._distraction is None else self.values
         values = {name: value.copy() for name, value in moving.items()}
-        past, now = self._past.copy(), self._now.copy()
-        self._mark = Mark(past, now, values)
+        self._mark = self._past.copy(), self._now.copy(), values
 
     def undo(self) -> None:
         """Goes back to the marked moment of the same episode and values."""
-        mark = self._mark
+        past, now, values = self._mark
         self._marked.restore()
         self.reward, self.ticks = self._earned
-        for name, value in mark.values.items():
+        for name, value in values.items():
             self.values[name][...] = value
         self._write_look()
-        self._past, self._now = dict(mark.past), dict(mark.now)
+        self._past, self._now = dict(past), dict(now)
 
     # ------------------------------------------------------------ observations
 
@@ -277,36 +257,25 @@ class ControlStage:
         camera: int | None = None,
     ) -> NDArray[Any]:
         """Returns a picture of this moment, (rows, columns[, 3]), through the task's camera."""
-        model = self.physics.model.ptr
-        drawing = self._drawing(size, quality)
+        drawing = self._drawings.get((size, quality))
+        if drawing is None:
+            wanted = QUALITIES[quality]
+            drawing = open_drawing(
+                self._model, size=size, quality=wanted, key=self._key, thread=self._thread
+            )
+            self._drawings[size, quality] = drawing
         self._paint.show(self.values, drawing)
         seen_by = self._camera if camera is None else camera
-        return drawing.picture(model, self.physics.data.ptr, seen_by, kind)
+        return drawing.picture(self._model, self._data, seen_by, kind)
 
     def shapes(self) -> tuple[Shape, ...]:
         """Returns the solids of this moment."""
-        model = self.physics.model.ptr
         if self._shapes is None:
-            self._shapes = Shapes(model)
+            self._shapes = Shapes(self._model)
         self._paint.fill(self.values)
         side = self._paint.sky_side(self.values)
-        solids = self._shapes.read(model, self.physics.data.ptr)
+        solids = self._shapes.read(self._model, self._data)
         return solids if side is None else (*solids, sky_shape(side))
-
-    def _drawing(self, size: tuple[int, int], quality: str) -> Drawing:
-        drawing = self._drawings.get((size, quality))
-        if drawing is None:
-            model, wanted = self.physics.model.ptr, QUALITIES[quality]
-            drawing = open_drawing(
-                model, size=size, quality=wanted, key=self._key, thread=self._thread
-            )
-            self._drawings[size, quality] = drawing
-        return drawing
-
-    def _remember(self) -> None:
-        """Moves the newest frames to the past before time goes on."""
-        for kind in self._drawn_kinds:
-            self._past[kind] = self.frames(kind)[1:]
 
     # --------------------------------------------------------------- snapshots
 

@@ -35,7 +35,7 @@ from interverse.worlds.control.looks import (
 from interverse.worlds.control.paint import PIXELS, SHOWN
 from interverse.worlds.control.scene import FLOOR as FLOOR_MATERIAL
 from interverse.worlds.control.scene import FLOOR_PICTURE, SKY_PICTURE
-from interverse.worlds.control.tasks import domain_model
+from interverse.worlds.control.suite import domain_model
 
 LARGEST_VISUAL_SEED = 10**9
 LARGEST_DYNAMICS_SEED = 2**32 - 1

@@ -14,26 +14,23 @@ from numpy.typing import NDArray
 
 from interverse.art.pictures import COLOR_MODES, difficulty, first, folder_videos, procedural_videos
 from interverse.core.arrays import Array
-from interverse.core.errors import explain
+from interverse.core.errors import InvalidValueError, explain
 from interverse.core.rng import Noise
 from interverse.scm import Variable, refuse_bindings, table, with_defaults
 from interverse.scm.store import Store
 from interverse.sim import SimulationError
+from interverse.sim.drawing import Kind
 from interverse.sim.shapes import Shape
 from interverse.sim.threads import DrawingPool, cores
-from interverse.worlds.control.colors import episode_colors
-from interverse.worlds.control.compat import PhysicsError
-from interverse.worlds.control.distraction import Distraction
+from interverse.worlds.control.distraction import Distraction, episode_colors
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.gallery import NO_PICTURE, Gallery, open_gallery
-from interverse.worlds.control.looks import draw_look, with_switches
-from interverse.worlds.control.names import ELSEWHERE, SEEDS, control_names, given_values
+from interverse.worlds.control.looks import draw_look, drawn_names, factors, with_switches
 from interverse.worlds.control.options import CONTROL_STEPS, ControlOptions
 from interverse.worlds.control.original import original_draws, with_pictures
 from interverse.worlds.control.paint import without_covered
-from interverse.worlds.control.physics import DrawnPhysics
 from interverse.worlds.control.stage import ControlStage
-from interverse.worlds.control.tasks import domain_model
+from interverse.worlds.control.suite import PhysicsError, domain_model
 from interverse.worlds.control.variables import (
     KIND_OF,
     LARGEST_DYNAMICS_SEED,
@@ -57,6 +54,9 @@ if TYPE_CHECKING:
 
 Values = dict[str, NDArray[Any]]
 _VALUE = "value/"  # of the store's rows in a saved state
+SEEDS = ("visual_seed", "dynamics_seed")
+ELSEWHERE = (*STATE, *KIND_OF)  # not in the store: in the physics, or worked out
+_FREE = -1  # dm_control's free camera, its default
 
 
 @final
@@ -88,27 +88,42 @@ class ControlWorld(World):
         self._distraction = _distraction(options, model)
         moving = () if self._distraction is None else self._distraction.variables()
         declared = _declared(options, self._gallery, moving)
-        self._names = control_names(options, declared, [variable.name for variable in moving])
-        self._set_variables(declared)
+        self._set_variables(declared, [variable.name for variable in moving])
         self._set_stages(declared)
-        drawn, edges = self._names.drawn, Distraction.edges(declared)
-        self.graph = control_graph(options.domain, declared, drawn, edges)
+        edges = Distraction.edges(declared)
+        self.graph = control_graph(options.domain, declared, self._draws, edges)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
         self.layout = self._find_layout()
-        self._photographer = self._new_photographer()
+        self._photographer: ControlPhotographer | None = None  # draws all worlds at once
+        if options.renderer != "mujoco":
+            from interverse.worlds.control.device_pictures import ControlPhotographer
+
+            self._photographer = ControlPhotographer(self._stages, options)
         self._is_state = bool(self.layout) and not self._is_dict
         self.observation_space = self._space()
         self.max_steps = options.steps
         self.reward_range = (0.0, float(options.frame_skip))
 
-    def _set_variables(self, declared: Mapping[str, Variable]) -> None:
-        """Makes the table of variables, and the values that episodes have from it."""
-        given, names = given_values(self.options), self._names
+    def _set_variables(self, declared: Mapping[str, Variable], moving: Sequence[str]) -> None:
+        """Makes the table of variables, and where episodes have their values from."""
+        options, domain, poles = self.options, self.options.domain, self.options.poles
+        seeds = {name: getattr(options, name) for name in SEEDS}
+        given: dict[str, Any] = {n: s for n, s in seeds.items() if isinstance(s, int | np.integer)}
+        given |= options.defaults
         self.variables = with_defaults(declared, given)
+        self._moved = (*STATE, *moving)  # by time: the physics' own state, then the distraction's
+        self._shown = (*SEEDS, *(factor.name for factor in factors(domain, poles)))
+        started = STATE if DOMAINS[domain].moving_start else STATE[:1]
+        self._draws = {  # what each seed draws, the state of the physics included
+            "visual_seed": drawn_names(domain, options.vary, poles),
+            "dynamics_seed": (*started, *options.vary_dynamics),
+        }
         own = {name: self.variables[name].default for name in given}
-        self._fixed = {name: value for name, value in own.items() if name not in names.state}
-        self._start_state = {name: value for name, value in own.items() if name in names.state}
-        self._kept = {name: self.variables[name].default for name in names.kept}
+        self._fixed = {name: value for name, value in own.items() if name not in self._moved}
+        self._start_state = {name: value for name, value in own.items() if name in self._moved}
+        somehow = {*self._shown, *options.dynamics_names, *moving, *ELSEWHERE}
+        kept = (name for name in declared if name not in somehow)  # what nothing draws
+        self._kept = {name: self.variables[name].default for name in kept}
 
     def _set_stages(self, declared: Mapping[str, Variable]) -> None:
         """Makes the worlds, and the store whose rows they see as their values."""
@@ -121,14 +136,6 @@ class ControlWorld(World):
         self._store = Store(self.variables, num_worlds=count, slots=dict.fromkeys(ELSEWHERE))
         for world, stage in enumerate(self._stages):
             stage.values = {name: rows[world, ...] for name, rows in self._store.rows.items()}
-
-    def _new_photographer(self) -> ControlPhotographer | None:
-        """Returns what draws all worlds at once, if that is asked for."""
-        if self.options.renderer == "mujoco":
-            return None
-        from interverse.worlds.control.device_pictures import ControlPhotographer
-
-        return ControlPhotographer(self._stages, self.options)
 
     @property
     def return_range(self) -> tuple[float, float]:
@@ -143,7 +150,7 @@ class ControlWorld(World):
             chosen = {name: np.asarray(value)[row] for name, value in given.items()}
             self._put(self._episode_values(noise.take(np.array([row])), chosen), world)
             self._stages[world].start()
-            state = {n: v for n, v in chosen.items() if n in self._names.state}
+            state = {n: v for n, v in chosen.items() if n in self._moved}
             state = self._start_state | state
             if state:
                 self._change(state, world)
@@ -160,7 +167,7 @@ class ControlWorld(World):
 
     def _episode_values(self, noise: Noise, given: Values) -> Values:
         """Returns every variable but the state for a new episode."""
-        fixed = self._fixed | {n: v for n, v in given.items() if n not in self._names.state}
+        fixed = self._fixed | {n: v for n, v in given.items() if n not in self._moved}
         values: Values = self._kept | {
             "visual_seed": fixed.get("visual_seed", self._drawn(noise, "visual_seed")),
             "dynamics_seed": fixed.get("dynamics_seed", self._drawn(noise, "dynamics_seed")),
@@ -176,14 +183,16 @@ class ControlWorld(World):
     def _drawn(self, noise: Noise, name: str) -> NDArray[np.int64]:
         """Returns a seed of this episode from the option's ends."""
         ends = getattr(self.options, name)
-        low, high = (0, LARGEST_DYNAMICS_SEED) if ends is None else _ends(ends)
+        if ends is None:
+            ends = 0, LARGEST_DYNAMICS_SEED
+        low, high = ends if isinstance(ends, tuple | list) else (ends, ends)
         return low + noise.integers(name, high - low + 1)[0]
 
     def _look(self, seed: int) -> Values:
         options, gallery = self.options, self._gallery
         if options.legacy_draws and seed != 0:
             look = original_draws(seed, options.domain, poles=options.poles)
-            look = with_pictures(look, gallery.floor_count, gallery.background_count)
+            look = with_pictures(look, {n: shelf.count for n, shelf in gallery.shelves.items()})
         else:
             which = options.pictures
             look = draw_look(options.domain, seed, gallery, options.poles, pictures=which)
@@ -205,7 +214,7 @@ class ControlWorld(World):
             chosen: Values = {name: np.asarray(value)[row] for name, value in values.items()}
             if "visual_seed" in chosen:
                 look = self._look(int(chosen["visual_seed"]))
-                redrawn = self._names.drawn["visual_seed"]
+                redrawn = self._draws["visual_seed"]
                 look = {n: look[n] for n in redrawn if n not in self._fixed}
                 chosen = look | chosen
             self._change(chosen, world)
@@ -215,15 +224,11 @@ class ControlWorld(World):
         """Returns a variable's present values, (N, *shape)."""
         if name in STATE:
             return np.stack([getattr(s.physics.data, name) for s in self._stages])
-        if name in KIND_OF:
-            return self._picture_kinds(name)
+        if name in KIND_OF:  # what the pictures of a surface show
+            kinds = self._gallery.shelves[name.partition("/")[0]].kinds
+            numbers = self.read(KIND_OF[name]).tolist()
+            return np.array([NO_PICTURE if i == NO_PICTURE else kinds[i] for i in numbers])
         return self._store.read(name)
-
-    def _picture_kinds(self, name: str) -> NDArray[np.int64]:
-        """Returns what the pictures of a surface show."""
-        kinds = self._gallery.shelves[name.partition("/")[0]].kinds
-        numbers = self.read(KIND_OF[name]).tolist()
-        return np.array([NO_PICTURE if i == NO_PICTURE else kinds[i] for i in numbers])
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
         """Advances worlds by one decision: frame_skip control steps."""
@@ -380,13 +385,13 @@ class ControlWorld(World):
     def score(self) -> Score:
         """Returns the reward of the last decision; `info` has the seeds and the whole look."""
         reward = np.array([stage.reward for stage in self._stages])
-        look = self._store.cached("look", self._names.look, self._present_look)
+
+        def present() -> Mapping[str, NDArray[Any]]:
+            return MappingProxyType({name: self.read(name) for name in self._shown})
+
+        look = self._store.cached("look", self._shown, present)  # gathering it costs most of a step
         never = np.zeros(self.num_worlds, dtype=bool)
         return Score(reward, never, look, info_lasts=True)
-
-    def _present_look(self) -> Mapping[str, NDArray[Any]]:
-        """Returns the look as it stays: gathering it at every step cost most of one."""
-        return MappingProxyType({name: self.read(name) for name in self._names.look})
 
     # --------------------------------------------------------------- snapshots
 
@@ -432,22 +437,53 @@ class ControlWorld(World):
             stage.close()
 
 
+@final
+class DrawnPhysics:
+    """dm_control's `Physics` of one world; `render` draws the look, all else is passed on."""
+
+    def __init__(self, world: ControlWorld) -> None:
+        self._world = world
+
+    def render(
+        self, height: int = 240, width: int = 320, camera_id: int | str = _FREE, depth: bool = False
+    ) -> NDArray[Any]:
+        """Returns a picture as the stock suite draws it, (height, width[, 3]).
+
+        Args:
+            height: rows.
+            width: columns.
+            camera_id: a camera's number or name; the free camera (-1) is the task's own camera 0.
+            depth: distances in metres instead of colours.
+        """
+        stage = self._world.stage(0)
+        if not stage.has_started:  # dm_control's wrappers draw before the first episode
+            self._world.reset(np.arange(1), Noise.single(seed=0), {})
+        model = stage.physics.model
+        known = [model.id2name(i, "camera") for i in range(model.ncam)]
+        if camera_id in known:
+            camera_id = known.index(str(camera_id))
+        if not isinstance(camera_id, int | np.integer) or not _FREE <= camera_id < model.ncam:
+            allowed = f"-1 to {model.ncam - 1}, {', '.join(known)}"
+            raise InvalidValueError(f"camera_id is {camera_id!r}", allowed=allowed)
+        camera = None if camera_id == _FREE else int(camera_id)
+        kind: Kind = "depth" if depth else "rgb"
+        return np.array(stage.picture((height, width), "full", kind, camera=camera))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world.stage(0).physics, name)
+
+
 def _declared(
     options: ControlOptions, gallery: Gallery, moving: Sequence[Variable]
 ) -> Mapping[str, Variable]:
     """Returns the table of a world's variables, those of its distraction last."""
     own = control_variables(options.domain, options.poles, gallery).values()
-    hidden = options.task in DOMAINS[options.domain].hide_target
-    shown = [_hidden(variable) if hidden else variable for variable in own]
+    unseen = ("target/color",) if options.task in DOMAINS[options.domain].hide_target else ()
+    why = "this task hides the target"
+    shown = [replace(v, inert=why) if v.name in unseen else v for v in own]
     declared = table(*without_covered(shown, moving), *moving)
     refuse_bindings(variable for name, variable in declared.items() if name in ELSEWHERE)
     return declared
-
-
-def _hidden(variable: Variable) -> Variable:
-    """Returns the variable as it is in a task that hides its target."""
-    unseen = variable.name == "target/color"
-    return replace(variable, inert="this task hides the target") if unseen else variable
 
 
 def _distraction(options: ControlOptions, model: Any) -> Distraction | None:
@@ -485,7 +521,3 @@ def _in_oil(
 ) -> Iterator[tuple[str, Any]]:
     """Fills the scene with something thick, so that wind shows."""
     yield "do", {"dynamics/viscosity": rng.uniform(0.1, 1.0)}
-
-
-def _ends(given: int | tuple[int, int]) -> tuple[int, int]:
-    return given if isinstance(given, tuple | list) else (given, given)

@@ -9,9 +9,9 @@ import numpy as np
 from PIL import Image
 from scipy.spatial.transform import Rotation
 
-from interverse.worlds.control.compat import quiet
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.scene import PICTURE_SIZE, domain_spec
+from interverse.worlds.control.suite import quiet
 
 
 def rebuilt_model(domain, look, gallery):
@@ -44,14 +44,13 @@ def quietly(spec):
 
 
 def _surfaces(spec, look, gallery):
-    parts = (("floor", "grid", gallery.floor), ("background", "skybox", gallery.background))
-    for part, name, picture in parts:
+    for part, name in (("floor", "grid"), ("background", "skybox")):
         if f"{part}/texture" not in look:
             continue
         texture, index = spec.texture(name), int(look[f"{part}/texture"])
         if index >= 0:
             stream = io.BytesIO()
-            Image.fromarray(np.asarray(picture(index))).save(stream, "png")
+            Image.fromarray(np.asarray(gallery.picture(part, index))).save(stream, "png")
             spec.assets[f"{part}.png"] = stream.getvalue()
             texture.file, texture.builtin = f"{part}.png", mujoco.mjtBuiltin.mjBUILTIN_NONE
             texture.mark = mujoco.mjtMark.mjMARK_NONE

@@ -13,7 +13,7 @@ from interverse.worlds.control import dynamics as dynamics_module
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import Dynamics, dynamics_variables
 from interverse.worlds.control.scene import domain_spec
-from interverse.worlds.control.tasks import new_physics, template
+from interverse.worlds.control.suite import new_physics, template
 from interverse.worlds.control.variables import control_variables
 from tests.worlds.control.rebuild import quietly
 

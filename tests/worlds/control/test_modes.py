@@ -10,8 +10,7 @@ import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.envs.dm import DmEnv
 from interverse.protocols.protocol import select_protocols
-from interverse.worlds.control.colors import SETS, color_set
-from interverse.worlds.control.distraction import MATERIALS
+from interverse.worlds.control.distraction import MATERIALS, SETS, color_set
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.scene import compile_domain
 from tests.conformance.cases import TEXTURES

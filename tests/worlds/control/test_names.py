@@ -10,8 +10,7 @@ import pytest
 
 import interverse as iv
 from interverse.sim.drawing import _KEPT
-from interverse.worlds.control.compat import wrap_model
-from interverse.worlds.control.tasks import RememberedNames, new_physics, template
+from interverse.worlds.control.suite import RememberedNames, new_physics, template, wrapper
 
 KEYS = {
     "xpos": ["torso", ("torso", "z"), (["torso", "left_foot"], "x"), (slice(1, None), ["x", "z"])],
@@ -23,7 +22,7 @@ KEYS = {
 @pytest.fixture(scope="module")
 def pair():
     made = template("walker", "walk")
-    return new_physics(made), made.physics_type.from_model(wrap_model(made.model))
+    return new_physics(made), made.physics_type.from_model(wrapper.MjModel(made.model))
 
 
 @pytest.mark.parametrize(("field", "key"), [(f, k) for f, keys in KEYS.items() for k in keys])

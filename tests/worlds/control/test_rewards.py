@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from dm_control.utils import rewards as stock
 
-from interverse.worlds.control.compat import suite
-from interverse.worlds.control.rewards import tolerance
-from interverse.worlds.control.tasks import template
+from interverse.worlds.control.suite import suite, template, tolerance
 
 
 @pytest.mark.parametrize("sigmoid", ["gaussian", "linear", "quadratic", "long_tail"])

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.worlds.control import compat, looks
-from interverse.worlds.control.compat import suite
+from interverse.worlds.control import looks
+from interverse.worlds.control import suite as suite_module
 from interverse.worlds.control.stage import ControlStage
+from interverse.worlds.control.suite import suite
 from tests.conformance.cases import TEXTURES
 
 OWN = {"textures": str(TEXTURES)}
@@ -292,7 +293,7 @@ def test_stock_dm_control_works_beside_us():
 
 def test_without_dm_control_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dm_control.mujoco.wrapper.mjbindings", None)
-    spec = importlib.util.spec_from_file_location("compat_without", compat.__file__)
+    spec = importlib.util.spec_from_file_location("compat_without", suite_module.__file__)
     with pytest.raises(iv.InterverseError, match=r"pip install 'interverse\[control\]'"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
@@ -425,6 +426,16 @@ BAD_RESETS = [
 def test_bad_resets_are_named(make, options, text):
     with pytest.raises(iv.InterverseError, match=text):
         make(observation="state").reset(seed=0, options=options)
+
+
+def test_what_is_given_holds_in_every_episode(make):
+    given = {"reflectance": 0.45, "visual_seed": 7}
+    env = make(observation="state", visual_seed=2, dynamics_seed=3, defaults=given)
+    for episode in range(2):
+        env.reset(seed=episode)
+        values = env.values
+        assert (values["dynamics_seed"], values["reflectance"]) == (3, 0.45)
+        assert values["visual_seed"] == 7, "a default goes before the option's"
 
 
 def test_an_unknown_task_is_named():
