@@ -50,11 +50,8 @@ def task(request):
 
 
 @pytest.fixture
-def env(task):
-    env = StartingState(iv.make(f"trifinger/{task}-v1"))
-    env.reset(seed=0)
-    yield env
-    env.close()
+def env(make, task):
+    return make(f"trifinger/{task}-v1", StartingState)
 
 
 def play(env, meddle=None):
@@ -118,8 +115,8 @@ def test_goal_intervention(task):
 
 
 @pytest.mark.parametrize("sample", LIFTS, ids=lambda sample: f"{sample['mass']}kg")
-def test_a_block_is_gripped_by_two_tips_and_lifted(sample):
-    env = iv.make(
+def test_a_block_is_gripped_by_two_tips_and_lifted(make, sample):
+    env = make(
         "trifinger/picking-v1",
         action_mode="end_effector_positions",
         normalize_actions=False,
@@ -151,7 +148,6 @@ def test_a_block_is_gripped_by_two_tips_and_lifted(sample):
         heights.append(values["block_0/cartesian_position"][2])
     assert heights[-1] > 0.2
     assert heights == pytest.approx(sample["block_z_every_40ms"], abs=0.012)
-    env.close()
 
 
 # --- envs/test_world.py --------------------------------------------------------------------------
@@ -169,15 +165,13 @@ def test_worlds_of_one_task_are_one_world():
         env.close()
 
 
-def test_save_state():
-    env = iv.make("trifinger/creative_stacked_blocks-v1")
-    env.reset(seed=0)
+def test_save_state(make):
+    env = make("trifinger/creative_stacked_blocks-v1")
     play(env)
     state = env.unwrapped.snapshot()
     first = play(env)
     env.unwrapped.restore(state)
     np.testing.assert_array_equal(play(env), first)
-    env.close()
 
 
 def test_reset_default_state():
@@ -197,19 +191,17 @@ def test_reset_default_state():
 
 
 @pytest.mark.parametrize("end", ["zero", "high"])
-def test_pd_gains(end):
-    env = iv.make(
+def test_pd_gains(make, end):
+    env = make(
         "trifinger/pushing-v1",
         normalize_actions=False,
         normalize_observations=False,
         max_steps=1000,
     )
-    env.reset(seed=0)
     action = np.zeros(9, dtype=np.float32) if end == "zero" else env.action_space.high
     for _ in range(300):
         seen, *_ = env.step(action)
     assert not (seen[env.unwrapped.layout["joint_positions"]] - action > 0.1).any()
-    env.close()
 
 
 # --- envs/robot/test_action.py, test_observations.py ---------------------------------------------
@@ -266,15 +258,14 @@ def test_actions(mode, ends, normal):
     np.testing.assert_allclose(*seen, atol=1e-5)
 
 
-def test_what_is_usual():
-    env = iv.make("trifinger/pushing-v1")
+def test_what_is_usual(make):
+    env = make("trifinger/pushing-v1")
     options = env.unwrapped.world.options
     assert (options.action_mode, options.observation_mode) == ("joint_positions", "structured")
     assert options.normalize_actions
     assert options.normalize_observations
     assert (env.action_space.low == -1).all()
     assert (env.action_space.high == 1).all()
-    env.close()
 
 
 @pytest.mark.parametrize(
@@ -291,8 +282,8 @@ def test_what_is_usual():
         (True, {"end_effector_positions": TIPS, "action_joint_positions": JOINTS}),
     ],
 )
-def test_observation_bounds(normal, bounds):
-    env = iv.make(
+def test_observation_bounds(make, normal, bounds):
+    env = make(
         "trifinger/pushing-v1", observation_keys=tuple(bounds), normalize_observations=normal
     )
     low, high = (np.concatenate([ends[i] for ends in bounds.values()]) for i in (0, 1))
@@ -303,14 +294,12 @@ def test_observation_bounds(normal, bounds):
     check_bounds(low, high, normal)
     assert env.observation_space.shape == low.shape  # without ends: see the page
     assert env.unwrapped.world.options.normalize_observations is normal
-    env.close()
 
 
-def test_pictures_are_bytes():
-    env = iv.make("trifinger/pushing-v1", observation_mode="pixel", image_size=16)
+def test_pictures_are_bytes(make):
+    env = make("trifinger/pushing-v1", observation_mode="pixel", image_size=16)
     assert (env.observation_space.low == 0).all()
     assert (env.observation_space.high == 255).all()
-    env.close()
 
 
 def test_observations_are_added_and_removed():
@@ -375,12 +364,10 @@ def test_old_arguments_raise_with_the_new_ones(asked, told):
 
 
 @pytest.mark.parametrize("name", ["tool_block", "tool_block/mass", "floor_friction", "blocks_mass"])
-def test_old_variables_raise_with_the_new_ones(name):
-    env = iv.make("trifinger/pushing-v1")
-    env.reset(seed=0)
+def test_old_variables_raise_with_the_new_ones(make, name):
+    env = make("trifinger/pushing-v1")
     with pytest.raises(iv.InterventionError, match=re.escape(FORMER[name.partition("/")[0]])):
         env.unwrapped.do({name: 0.05})
-    env.close()
 
 
 def test_a_grip_is_at_the_face_turned_to_y_and_across():

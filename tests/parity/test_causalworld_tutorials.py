@@ -5,6 +5,7 @@ That of save_state is in `test_causalworld_suite.py`.
 
 from __future__ import annotations
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -28,21 +29,7 @@ from tests.rollouts.test_archives import second_version
 
 PUSHING = "trifinger/pushing-v1"
 SHORT = {"episodes": 1, "max_steps": 3}
-
-
-@pytest.fixture
-def make():
-    made = []
-
-    def build(task, wrap=lambda env: env, **options):
-        env = wrap(iv.make(f"trifinger/{task}-v1", **options))
-        made.append(env)
-        env.reset(seed=0)
-        return env
-
-    yield build
-    for env in made:
-        env.close()
+GOALS = Curriculum(stages=(Stage(actor=Goals()),))
 
 
 def some_steps(env, count=2):
@@ -56,7 +43,7 @@ def some_steps(env, count=2):
 
 @pytest.mark.parametrize("task", ["creative_stacked_blocks", "general"])
 def test_requesting_task_one(make, task):
-    env = make(task)
+    env = make(f"trifinger/{task}-v1")
     for _ in range(2):
         env.reset()
         some_steps(env)
@@ -64,7 +51,7 @@ def test_requesting_task_one(make, task):
 
 def test_requesting_task_two(make):
     options = {"observation_mode": "pixel", "cameras": [0, 1, 2], "image_size": 32}
-    seen, *_ = some_steps(make("stacked_blocks", skip_frame=10, **options), 1)
+    seen, *_ = some_steps(make("trifinger/stacked_blocks-v1", skip_frame=10, **options), 1)
     assert seen.shape == (6, 32, 32, 3)
 
 
@@ -77,7 +64,7 @@ RAW = {"normalize_actions": False, "normalize_observations": False}
 
 
 def test_requesting_task_three(make):
-    env = make("reaching", **RAW)
+    env = make("trifinger/reaching-v1", **RAW)
     seen = env.unwrapped.do(sample_new_goal(env)).observation
     for _ in range(60):
         seen, *_, info = env.step(reach(seen))
@@ -85,14 +72,14 @@ def test_requesting_task_three(make):
 
 
 def test_get_full_state_one(make):
-    env = make("creative_stacked_blocks")
+    env = make("trifinger/creative_stacked_blocks-v1")
     values = env.unwrapped.values
     assert set(values) == set(env.unwrapped.variables)
     assert values["block_23/cartesian_position"].shape == (3,)
 
 
 def test_set_start_state_one_and_interventions_five(make):
-    env = make("picking", StartingState)
+    env = make("trifinger/picking-v1", StartingState)
     with pytest.raises(iv.InterventionError, match="above the middle"):  # on purpose: see the page
         env.set_starting_state({"goal_0/cartesian_position": (0.1, 0.1, 0.1)})
     env.set_starting_state({"goal_0/cartesian_position": (0.0, 0.0, 0.1)})
@@ -106,7 +93,7 @@ def test_set_start_state_one_and_interventions_five(make):
 
 
 def test_interventions_one(make):
-    env, rng = make("picking"), np.random.default_rng(0)
+    env, rng = make("trifinger/picking-v1"), np.random.default_rng(0)
     for name in ("block_0/mass", "floor/color", "stage/friction"):
         value = env.unwrapped.variables[name].space_a.sample(rng)
         assert env.unwrapped.do({name: value}).applied
@@ -115,12 +102,9 @@ def test_interventions_one(make):
 
 @pytest.mark.parametrize(("space", "taken"), [("A_B", True), ("A", True), ("B", False)])
 def test_interventions_two(make, space, taken):
-    env = make("pushing", space=space)
-    color = {
-        "stage/color": env.unwrapped.variables["stage/color"].space_a.sample(
-            np.random.default_rng(0)
-        )
-    }
+    env = make("trifinger/pushing-v1", space=space)
+    space_a = env.unwrapped.variables["stage/color"].space_a
+    color = {"stage/color": space_a.sample(np.random.default_rng(0))}
     if taken:
         assert env.unwrapped.do(color).applied
     else:
@@ -129,14 +113,14 @@ def test_interventions_two(make, space, taken):
 
 
 def test_interventions_three(make):
-    env = make("stacked_blocks")
+    env = make("trifinger/stacked_blocks-v1")
     for draw in range(3):
         assert env.unwrapped.do(sample_new_goal(env, draw=draw)).applied
 
 
 @pytest.mark.parametrize("task", ["general", "pushing"])
 def test_interventions_four_and_priviliged_information_two(make, task):
-    env = make(task, info_solution=True)
+    env = make(f"trifinger/{task}-v1", info_solution=True)
     env.unwrapped.do(sample_new_goal(env))
     *_, info = env.step(env.action_space.low)
     env.unwrapped.do(info["solution"], check=False)
@@ -144,29 +128,25 @@ def test_interventions_four_and_priviliged_information_two(make, task):
 
 
 def test_priviliged_information_one(make):
-    env = make("reaching", info_solution=True, normalize_actions=False)
+    env = make("trifinger/reaching-v1", info_solution=True, normalize_actions=False)
     env.unwrapped.do(sample_new_goal(env))
     for _ in range(60):
-        *_, info = env.step(
-            np.float32(
-                env.unwrapped.world.task.solution(env.unwrapped.world._store.rows)[
-                    "joint_positions"
-                ][0]
-            )
-        )
+        world = env.unwrapped.world
+        solution = world.task.solution(world._store.rows)["joint_positions"][0]
+        *_, info = env.step(np.float32(solution))
     assert info["solution"]["joint_positions"].shape == (9,)
     assert info["fractional_success"] > 0.5
 
 
 def test_interventions_six(make):
-    env, rng = make("pick_and_place"), np.random.default_rng(0)
+    env, rng = make("trifinger/pick_and_place-v1"), np.random.default_rng(0)
     space = env.unwrapped.variables["block_0/size"].space_a
     outcome = env.unwrapped.do({"block_0/size": space.sample(rng)})
     assert "goal_0/size" in outcome.changed
 
 
 def test_guided_goal_generation_one(make):
-    env = make("pushing")
+    env = make("trifinger/pushing-v1")
     for step in range(3):
         place = (0.0, -0.08 + 0.04 * step, 0.0325)
         env.unwrapped.do(
@@ -180,14 +160,14 @@ def test_guided_goal_generation_one(make):
 
 
 def test_change_action_space_one(make):
-    env = make("reaching", action_mode="delta_joint_positions", skip_frame=1)
+    env = make("trifinger/reaching-v1", action_mode="delta_joint_positions", skip_frame=1)
     before = env.unwrapped.values["joint_positions"].copy()
     env.step(np.zeros(9, dtype=np.float32))
     assert np.abs(env.unwrapped.values["joint_positions"] - before).max() < 0.01
 
 
 def test_change_action_space_two(make):
-    env = make("picking", ObjectSelector, skip_frame=1)
+    env = make("trifinger/picking-v1", ObjectSelector, skip_frame=1)
     for _ in range(10):
         *_, info = env.step(np.array([0, 1, 0]))
         assert info["refused"] == ""
@@ -195,7 +175,7 @@ def test_change_action_space_two(make):
 
 
 def test_change_action_space_three(make):
-    env = make("reaching", MovingAverageAction, skip_frame=1)
+    env = make("trifinger/reaching-v1", MovingAverageAction, skip_frame=1)
     some_steps(env)
 
 
@@ -203,31 +183,28 @@ def test_change_action_space_three(make):
 
 
 @pytest.mark.parametrize("task", ["reaching", "pick_and_place"])
-def test_curriculums_one_and_three(task):
-    curriculum = Curriculum(stages=(Stage(actor=Goals()),))
-    env = CurriculumEnv(iv.make(f"trifinger/{task}-v1"), curriculum)
-    name, seen = "goal_0/cylindrical_position", []
+def test_curriculums_one_and_three(make, task):
+    env, seen = make(f"trifinger/{task}-v1", lambda env: CurriculumEnv(env, GOALS)), []
     for _ in range(3):
-        env.reset(seed=0 if not seen else None)
-        seen.append(env.unwrapped.values[name].copy())
+        seen.append(env.unwrapped.values["goal_0/cylindrical_position"].copy())
+        env.reset()
     assert not np.array_equal(seen[0], seen[1])
     assert not np.array_equal(seen[1], seen[2])
-    env.close()
 
 
-def test_curriculums_two():
+def test_curriculums_two(make):
     stages = (
         Stage(actor=Goals(), first=1, last=2),
         Stage(actor=Visual(), first=2, last=4, period=2),
         Stage(actor=Everything(), first=4, last=5),
         Stage(actor=Goals(), first=5, last=6, step=2),
     )
-    env = CurriculumEnv(iv.make(PUSHING, max_steps=5), Curriculum(stages=stages))
+    env = make(PUSHING, lambda env: CurriculumEnv(env, Curriculum(stages=stages)), max_steps=5)
     asked = []
-    for episode in range(7):
-        env.reset(seed=0 if episode == 0 else None)
+    for _ in range(7):
         some_steps(env, 4)
         asked.append({name for e in env.unwrapped.driver.log(0) for name in e.values})
+        env.reset()
     goal = "goal_0/cylindrical_position"
 
     def when(name: str) -> list[int]:
@@ -236,20 +213,16 @@ def test_curriculums_two():
     assert [e for e in when(goal) if e != 4] == [1, 2, 5, 6]  # in 4 a coin may draw sizes instead
     assert when("floor/color") == [2, 4, 5]
     assert when("floor/friction") == [4, 5]
-    env.close()
 
 
 def test_saving_and_loading_one(make):
-    env = make("pushing", action_mode="delta_joint_positions", skip_frame=1)
-    text = env.spec.to_json()
-    import gymnasium as gym
-
-    again = gym.make(gym.envs.registration.EnvSpec.from_json(text))
+    env = make("trifinger/pushing-v1", action_mode="delta_joint_positions", skip_frame=1)
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert again.unwrapped.world.options == env.unwrapped.world.options
     again.close()
 
 
-def test_logging_data_one_and_viewing_policies_two(tmp_path):
+def test_logging_data_one_and_viewing_policies_two_and_three(tmp_path):
     env = RecordEpisodes(iv.make(PUSHING, max_steps=3), tmp_path / "episodes")
     for _ in range(3):
         env.reset()
@@ -269,21 +242,14 @@ def test_viewing_policies_one():
     assert episode.info["fractional_success"][-1] > 0.9
 
 
-def test_viewing_policies_three(tmp_path):
-    episode = iv.rollout(iv.make("trifinger/picking-v1", skip_frame=3), "random", max_steps=3)
-    record_episode(episode, tmp_path / "film.mp4")
-    assert (tmp_path / "film.mp4").exists()
-
-
 @pytest.mark.parametrize("task", ["picking", "pick_and_place"])
-def test_viewing_policies_four_five_and_models_of_other_trainers(tmp_path, task):
+def test_viewing_policies_four_five_and_models_of_other_trainers(make, tmp_path, task):
     """Also stable_baselines two and three, rlkit two, rlpyt two and three: a saved policy plays."""
     width = {"picking": 56, "pick_and_place": 67}[task]
     second_version(tmp_path / "model.zip", seen=width)
-    env = iv.make(f"trifinger/{task}-v1", skip_frame=3)
+    env = make(f"trifinger/{task}-v1", skip_frame=3)
     episode = iv.rollout(env, tmp_path / "model.zip", seed=0, max_steps=3)
     assert episode.actions.shape == (3, 9)
-    env.close()
 
 
 @pytest.mark.parametrize(
@@ -299,7 +265,7 @@ def test_viewing_policies_four_five_and_models_of_other_trainers(tmp_path, task)
 )
 def test_using_agents(make, task, options):
     """Whole episodes of both: `tests/worlds/trifinger/test_scripted.py`."""
-    env = make(task, **options)
+    env = make(f"trifinger/{task}-v1", **options)
     before = env.unwrapped.values["end_effector_positions"].copy()
     iv.rollout(env, "scripted", seed=0, max_steps=25)
     assert np.abs(env.unwrapped.values["end_effector_positions"] - before).max() > 0.02
@@ -354,51 +320,48 @@ def test_stable_baselines_one_and_rlpyt_one():
     venv.close()
 
 
-def test_stable_baselines_two_and_rlkit_one():
-    curriculum = Curriculum(stages=(Stage(actor=Goals()),))
-    inner = CurriculumEnv(iv.make("trifinger/reaching-v1", sparse_reward=True), curriculum)
-    env = GoalDict(inner)
+def test_stable_baselines_two_and_rlkit_one(make):
+    env = make(
+        "trifinger/reaching-v1",
+        lambda env: GoalDict(CurriculumEnv(env, GOALS)),
+        sparse_reward=True,
+    )
     seen, _ = env.reset(seed=0)
     assert set(seen) == {"observation", "achieved_goal", "desired_goal"}
     seen, reward, *_ = env.step(env.action_space.sample())
     assert env.compute_reward(seen["achieved_goal"], seen["desired_goal"]) == reward
-    env.close()
 
 
-def test_defining_task_one():
-    env = iv.make("tests.parity.tetrahedron:lab/tetrahedron-v1")
-    env.reset(seed=0)
+def test_defining_task_one(make):
+    env = make("tests.parity.tetrahedron:lab/tetrahedron-v1")
     np.testing.assert_allclose(env.unwrapped.values["block_0/size"], 0.06)
     _, _, info = some_steps(env)
     assert 0.0 <= info["fractional_success"] <= 1.0
-    env.close()
 
 
-def test_mpc_w_true_model_one():
+def test_mpc_w_true_model_one(make):
     defaults = {
         "joint_positions": (-0.217, 0.556, -1.093, -0.129, 0.526, -1.08, -0.002, 0.462, -1.009),
         "block_0/cartesian_position": (0.0, 0.0, 0.035),
     }
-    env = iv.make(
+    env = make(
         "trifinger/picking-v1",
         defaults=defaults,
         fractional_reward_weight=1.0,
         dense_reward_weights=(0, 10, 0, 1, 1, 0, 0, 0),
         max_steps=3,
     )
-    env.reset(seed=0)
     config = CEM(horizon=2, iterations=1, population=4, elites=2)
     planner = Planner(env, config)
     earned = run_planner(env, planner, plans=1, rng=np.random.default_rng(0))
     assert np.isfinite(earned)
     planner.close()
-    env.close()
 
 
 # --- README --------------------------------------------------------------------------------------
 
 
 def test_readme_do_interventions(make):
-    env = make("general")
+    env = make("trifinger/general-v1")
     assert env.unwrapped.do({"stage/color": (0.4, 0.3, 0.5)}, check=False).applied
     some_steps(env)
