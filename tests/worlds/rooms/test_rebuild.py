@@ -9,6 +9,7 @@ import interverse as iv
 from interverse.core.errors import InterventionError, InvalidValueError
 from interverse.core.rng import Noise
 from interverse.data.pairs import CollectPairs, collect_pairs, open_pairs
+from interverse.worlds.rooms import generate_sequence
 from interverse.worlds.rooms.actions import CLASS_NAMES, has
 from interverse.worlds.rooms.options import RoomsOptions
 from interverse.worlds.rooms.world import Rooms
@@ -210,3 +211,42 @@ def test_a_pair_from_a_folder_finds_its_state_by_its_address(tmp_path):
     assert equal(iv.counterfactual(pair, {}), pair)
     wide = iv.counterfactual(pair, do={"camera/fov": 1.4})
     assert not np.array_equal(wide.before, pair.before)
+
+
+@pytest.mark.parametrize(("view", "nuisance"), [("multi", "none"), ("single", "both")])
+def test_each_action_changes_its_target_and_frames_are_rebuilt(make, view, nuisance):
+    options = {**SMALL, "pair_nuisance": nuisance}
+    found = generate_sequence(f"rooms/{view}-v1", 0, 3, actions=4, options=options)
+    assert len(found.images) == len(found.actions) + 1 > 2
+    states = [n for n in found.factors if n.endswith("/state")]
+    for step, (slot, verb) in enumerate(found.actions):
+        before, after = (
+            np.stack([found.factors[n][at] for n in states]) for at in (step, step + 1)
+        )
+        assert np.array_equal(before != after, found.targets[step])
+        assert found.factors["action/object"][step + 1] == slot
+        assert found.factors["action/verb"][step + 1] == verb
+    env = make(f"rooms/{view}-v1", **options)
+    env.reset(seed=9)
+    settable = [n for n, v in env.world.variables.items() if not v.read_only]
+    for at, image in enumerate(found.images):
+        do = {name: found.factors[name][at] for name in settable}
+        assert np.array_equal(env.do(do, check=False).observation["image"], image)
+
+
+def test_the_same_address_gives_the_same_sequence():
+    first, second = (
+        generate_sequence("rooms/multi-v1", 1, 7, actions=2, options=SMALL) for _ in range(2)
+    )
+    assert np.array_equal(first.images, second.images)
+    assert np.array_equal(first.actions, second.actions)
+
+
+def test_an_episode_has_as_many_actions_as_asked_for():
+    env = iv.make("rooms/multi-v1", image_size=16, objects=4, actions=3)
+    env.reset(seed=0)
+    ends = [env.step(np.array([0, verb]))[2:4] for verb in (0, 1, 0)]
+    assert ends == [(False, False), (False, False), (True, False)]
+    env.close()
+    with pytest.raises(InvalidValueError, match="actions"):
+        iv.make("rooms/multi-v1", actions=0)

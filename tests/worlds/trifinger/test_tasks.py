@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import interverse as iv
 import interverse.core.errors
+from interverse.rollouts.laws import check_laws
 from interverse.worlds.trifinger import tasks as task_folder
 from interverse.worlds.trifinger.scene import ArenaScene, Block, BlockMesh, Goal
 from interverse.worlds.trifinger.tasks import TASKS, load_task
 from interverse.worlds.trifinger.tasks.task import Task
+from tests.worlds.trifinger.clearing import RING, Clearing
 
 ZERO = np.zeros(9, dtype=np.float32)
 
@@ -210,8 +213,8 @@ def test_contacts_follow_an_intervention_at_once(envs):
     assert world.contact("floor", "block_0").tolist() == [False]
 
 
-def test_a_latched_start_holds_until_it_is_taken_back():
-    env = iv.make("trifinger/pushing-v1")
+def test_a_latched_start_holds_until_it_is_taken_back(make):
+    env = make("trifinger/pushing-v1")
     fresh, _ = env.reset(seed=0)
     env.unwrapped.world.set_starting_state({"goal_0/cartesian_position": (0.05, 0.0, 0.0325)})
     for _ in range(2):
@@ -223,7 +226,6 @@ def test_a_latched_start_holds_until_it_is_taken_back():
     assert env.unwrapped.values["block_0/mass"] == 0.04
     env.unwrapped.world.set_starting_state(None)
     assert np.array_equal(env.reset(seed=0)[0], fresh)
-    env.close()
 
 
 # ---------------------------------------------------------------------------- a task of one's own
@@ -253,8 +255,8 @@ class Wedge(Task):
         )
 
 
-def test_a_task_of_ones_own_is_a_short_class():
-    env = iv.make("trifinger/pushing-v1", task="tests.worlds.trifinger.test_tasks:Wedge")
+def test_a_task_of_ones_own_is_a_short_class(make):
+    env = make("trifinger/pushing-v1", task="tests.worlds.trifinger.test_tasks:Wedge")
     seen, info = env.reset(seed=0)
     assert seen[env.layout["block_0/type"]] == 2.0
     assert seen[env.layout["goal_0/type"]] == 23.0
@@ -264,9 +266,43 @@ def test_a_task_of_ones_own_is_a_short_class():
         *_, info = env.step(ZERO)
     assert info["fractional_success"] > 0.9
     assert env.unwrapped.world.max_steps == 251
-    env.close()
 
 
 def test_an_unknown_task_is_named_with_the_nearest():
     with pytest.raises(iv.errors.UnknownNameError, match="Did you mean 'pushing'"):
         iv.make("trifinger/pushing-v1", task="pushin")
+
+
+ID = "tests.worlds.trifinger.clearing:lab/clearing-v1"
+
+
+def test_its_score_sees_its_own_variable(make):
+    env = make(ID, info_solution=True)
+    values = env.unwrapped.values
+    assert values["fractional_success"] == pytest.approx(0.05 / 0.12)
+    outcome = env.unwrapped.do({RING: 0.1})
+    assert outcome.changed == {RING, "fractional_success"}
+    assert values["fractional_success"] == pytest.approx(0.5)
+    *_, info = env.step(np.zeros(9, dtype=np.float32))
+    assert info["desired_goal"].tolist() == [0.1]
+    env.unwrapped.do(info["solution"], check=False)
+    assert values["fractional_success"] == 1.0
+    graph = env.unwrapped.graph
+    assert graph.parents("fractional_success") == {RING, "block_0/cartesian_position"}
+    assert graph.parents("reward") == {"fractional_success"}
+
+
+@pytest.mark.slow
+def test_it_keeps_every_law():
+    broken = [law for law in check_laws(ID) if not law.passed]
+    assert broken == []
+
+
+def test_it_is_asked_again_for_every_world(monkeypatch):
+    """What tasks of the package say is remembered; one's own may have changed meanwhile."""
+    scene = Clearing.scene
+    place = "block_0/cartesian_position"
+    before = iv.make(ID).values[place]
+    moved = (Block(position=(0.05, 0.0, 0.0325), mass=0.02),)
+    monkeypatch.setattr(Clearing, "scene", lambda task: replace(scene(task), blocks=moved))
+    assert iv.make(ID).values[place][0] == 0.05 != before[0]
