@@ -85,9 +85,34 @@ class PlanningScore:
     episodes: int
 
 
+class Imagined:
+    """Episodes in the states of a learned model, and its reward predictor, from images alone."""
+
+    def __init__(self, model: WorldModel, reward: RewardPredictor) -> None:
+        self.model, self.reward = model.eval(), reward.eval()
+        self.num_actions = model.config.actions
+        self._device = next(model.parameters()).device
+
+    def check_world(self, world: DataWorld | None) -> None:
+        """Raises for episodes of another world than the model's."""
+        self.model.check_world("episodes", world)
+
+    def begin(self, images: np.ndarray, targets: np.ndarray) -> None:
+        """Takes the first and target images of a batch of episodes."""
+        self._state = self._encoded(images)
+        self._target = self._encoded(targets).flatten(1)
+        self._memory = self.model.start(len(images))
+
+    def _encoded(self, images: np.ndarray) -> Tensor:
+        """Returns the states (N, slots, width) of uint8 images."""
+        config = self.model.config
+        flat = encode_images(self.model, torch.as_tensor(images).to(self._device))
+        return flat.unflatten(1, (config.slots, config.slot_width))
+
+
 @final
-class ModelPolicy:
-    """Chooses actions from images alone, by a world model and its reward predictor.
+class ModelPolicy(Imagined):
+    """Takes the action after which a world model and its reward predictor promise most.
 
     Args:
         model: predicts states.
@@ -98,61 +123,36 @@ class ModelPolicy:
     def __init__(
         self, model: WorldModel, reward: RewardPredictor, *, closed_loop: bool = False
     ) -> None:
-        self.model, self.reward = model.eval(), reward.eval()
+        super().__init__(model, reward)
         self.closed_loop = closed_loop
-        self._device = next(model.parameters()).device
-
-    def check_world(self, world: DataWorld | None) -> None:
-        """Raises for episodes of another world than the model's."""
-        self.model.check_world("episodes", world)
-
-    def begin(self, images: np.ndarray, targets: np.ndarray) -> None:
-        """Takes the first and target images of a batch of episodes."""
-        self._target = encode_scenes(self.model, targets)
-        self._state = encode_scenes(self.model, images)
-        self._memory = self.model.start(len(images))
 
     @torch.no_grad()
     def act(self, images: np.ndarray | None) -> np.ndarray:
         """Returns the best action of every episode; images are read in closed loop only."""
         if self.closed_loop and images is not None:
-            self._state = encode_scenes(self.model, images)
-        actions = torch.arange(self.model.config.actions, device=self._device)
-        chosen, states, memories = [], [], []
-        size = max(1, _PAIRS // len(actions))
-        for start in range(0, len(self._state), size):
-            rows = slice(start, start + size)
-            memory = tuple(part[rows] for part in self._memory)
-            best, state, memory = self._best(rows, actions, memory)
-            chosen.append(best)
-            states.append(state)
-            memories.append(memory)
+            self._state = self._encoded(images)
+        size = max(1, _PAIRS // self.num_actions)
+        starts = range(0, len(self._state), size)
+        parts = [self._best(slice(start, start + size)) for start in starts]
+        chosen, states, memories = zip(*parts, strict=True)
         self._state = torch.cat(states)
-        self._memory = tuple(torch.cat(parts) for parts in zip(*memories, strict=True))
+        self._memory = tuple(torch.cat(part) for part in zip(*memories, strict=True))
         return torch.cat(chosen).cpu().numpy()
 
-    def _best(self, rows: slice, actions: Tensor, memory: Memory) -> tuple[Tensor, Tensor, Memory]:
+    def _best(self, rows: slice) -> tuple[Tensor, Tensor, Memory]:
         """Returns the best actions of some episodes, and the states and memories they lead to."""
-        state, target = self._state[rows], self._target[rows]
-        episodes, choices = len(state), len(actions)
+        state, target, choices = self._state[rows], self._target[rows], self.num_actions
         following, memory = self.model.step(
             state.repeat_interleave(choices, 0),
-            actions.repeat(episodes),
-            tuple(part.repeat_interleave(choices, 0) for part in memory),
+            torch.arange(choices, device=self._device).repeat(len(state)),
+            tuple(part[rows].repeat_interleave(choices, 0) for part in self._memory),
         )
-        goals = target.flatten(1).repeat_interleave(choices, 0)
-        values = self.reward(following.flatten(1), goals).reshape(episodes, choices)
+        goals = target.repeat_interleave(choices, 0)
+        values = self.reward(following.flatten(1), goals).reshape(-1, choices)
         # argmax may return any of several maxima; the first one is the rule.
         best = (values == values.amax(1, keepdim=True)).to(torch.uint8).argmax(1)
-        picked = torch.arange(episodes, device=best.device) * choices + best
+        picked = torch.arange(len(state), device=best.device) * choices + best
         return best, following[picked], tuple(part[picked] for part in memory)
-
-
-def encode_scenes(model: WorldModel, images: np.ndarray) -> Tensor:
-    """Returns the states (N, slots, width) of uint8 images, on the model's device."""
-    config, device = model.config, next(model.parameters()).device
-    flat = encode_images(model, torch.as_tensor(images).to(device))
-    return flat.unflatten(1, (config.slots, config.slot_width))
 
 
 def plan(
@@ -178,7 +178,12 @@ def plan(
         policy.begin(images, targets)
     rewards = np.zeros(episodes)
     for step in range(horizon):
-        actions = _chosen(policy, world, first=step == 0)
+        if isinstance(policy, ImagePolicy):
+            seen = world.images() if policy.closed_loop and step else None
+            with matmul_precision("float32", tune=False):
+                actions = policy.act(seen)
+        else:
+            actions = policy(world)
         rewards = np.asarray(world.step(actions), dtype=np.float64)
     return PlanningScore(
         reward=float(rewards.mean()),
@@ -187,11 +192,3 @@ def plan(
         horizon=horizon,
         episodes=episodes,
     )
-
-
-def _chosen(policy: ImagePolicy | Chooser, world: PlanningWorld, *, first: bool) -> np.ndarray:
-    if not isinstance(policy, ImagePolicy):
-        return policy(world)
-    look = policy.closed_loop and not first
-    with matmul_precision("float32", tune=False):
-        return policy.act(world.images() if look else None)

@@ -14,18 +14,15 @@ from typing import Annotated, Any, Protocol, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from interverse.agents.cem import cem_weights, mppi_weights
 from interverse.agents.gridworld import GridPlanning
-from interverse.agents.planner import encode_scenes
+from interverse.agents.planner import Imagined
 from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.rng import generator
 from interverse.core.type_checks import Positive, number, validated, whole
-from interverse.models.heads import RewardPredictor
 from interverse.models.recurrent import Memory
 from interverse.models.source import DataWorld
-from interverse.models.world_model import WorldModel
 
 Floats = NDArray[np.float64]
 Plans = NDArray[np.int64]
@@ -35,10 +32,7 @@ _ROWS = 65536  # plans imagined together
 class Imagination(Protocol):
     """Whoever can tell what actions will end with, for a batch of episodes."""
 
-    @property
-    def num_actions(self) -> int:
-        """How many actions there are."""
-        ...
+    num_actions: int
 
     def begin(self, images: NDArray[Any], targets: NDArray[Any]) -> None:
         """Takes the first and target images (episodes, H, W, 3)."""
@@ -60,27 +54,24 @@ class Imagination(Protocol):
         ...
 
 
-class PlanSearch(Protocol):
-    """A way to better the chances of actions."""
+_Count = Annotated[int, whole(10**9)]
 
-    @property
-    def iterations(self) -> int:
-        """How often."""
-        ...
 
+class PlanSearch(ABC):
+    """A way to better the chances of actions, so many `iterations`."""
+
+    iterations: int
+
+    @abstractmethod
     def better(
         self, mind: Imagination, chances: Floats, rng: np.random.Generator
     ) -> tuple[Floats, Plans, Floats]:
         """Returns new chances, the plans (episodes, N, steps) looked at, and their rewards."""
-        ...
-
-
-_Count = Annotated[int, whole(10**9)]
 
 
 @dataclass(frozen=True, kw_only=True)
 @validated
-class _Weighed(ABC):
+class _Weighed(PlanSearch):
     """Chances move towards the shares of actions in plans that they draw, weighed by rewards."""
 
     iterations: _Count = 5
@@ -133,7 +124,7 @@ class PlanMPPI(_Weighed):
 @final
 @dataclass(frozen=True, kw_only=True)
 @validated
-class PlanGradient:
+class PlanGradient(PlanSearch):
     """Gradient ascent on the chances of actions; the likeliest actions are the plan."""
 
     iterations: _Count = 20
@@ -203,7 +194,7 @@ class SearchPolicy:
 
     def check_world(self, world: DataWorld | None) -> None:
         """Raises for episodes of another world than a learned model's."""
-        if isinstance(self.mind, ModelImagination):
+        if isinstance(self.mind, Imagined):
             self.mind.check_world(world)
 
     def begin(self, images: NDArray[Any], targets: NDArray[Any]) -> None:
@@ -228,23 +219,8 @@ class SearchPolicy:
 
 
 @final
-class ModelImagination:
+class ModelImagination(Imagined):
     """A learned model and its reward predictor."""
-
-    def __init__(self, model: WorldModel, reward: RewardPredictor) -> None:
-        self.model, self.reward = model.eval(), reward.eval()
-        self.num_actions = model.config.actions
-        self._device = next(model.parameters()).device
-
-    def check_world(self, world: DataWorld | None) -> None:
-        """Raises for episodes of another world than the model's."""
-        self.model.check_world("episodes", world)
-
-    def begin(self, images: NDArray[Any], targets: NDArray[Any]) -> None:
-        """Encodes the first and target images."""
-        self._state = encode_scenes(self.model, images)
-        self._target = encode_scenes(self.model, targets).flatten(1)
-        self._memory = self.model.start(len(images))
 
     @torch.no_grad()
     def go_on(self, actions: Plans, images: NDArray[Any] | None) -> None:
@@ -252,7 +228,7 @@ class ModelImagination:
         taken = torch.as_tensor(actions, device=self._device)
         self._state, self._memory = self.model.step(self._state, taken, self._memory)
         if images is not None:
-            self._state = encode_scenes(self.model, images)
+            self._state = self._encoded(images)
 
     @torch.no_grad()
     def rewards(self, plans: Plans) -> Floats:
@@ -273,26 +249,22 @@ class ModelImagination:
         """Returns the gradient through the model."""
         mixed = torch.tensor(chances, dtype=torch.float32, device=self._device, requires_grad=True)
         state, memory = self._state, self._memory
-        for step in range(mixed.shape[1]):
-            state, memory = self._mean_step(state, memory, mixed[:, step])
+        episodes, _, count = mixed.shape
+        actions = torch.arange(count, device=self._device).repeat(episodes)
+        for step in range(mixed.shape[1]):  # to the mean of next states and memories over actions
+            following, kept = self.model.step(
+                state.repeat_interleave(count, 0),
+                actions,
+                tuple(part.repeat_interleave(count, 0) for part in memory),
+            )
+            state, *rest = (
+                torch.einsum("ea,ea...->e...", mixed[:, step], part.unflatten(0, (episodes, count)))
+                for part in (following, *kept)
+            )
+            memory = tuple(rest)
         earned = self.reward(state.flatten(1), self._target).sum()
         (slopes,) = torch.autograd.grad(earned, mixed)
         return slopes.double().cpu().numpy()
-
-    def _mean_step(self, state: Tensor, memory: Memory, chances: Tensor) -> tuple[Tensor, Memory]:
-        """Returns the mean of next states and memories over actions."""
-        episodes, count = chances.shape
-        actions = torch.arange(count, device=self._device).repeat(episodes)
-        following, kept = self.model.step(
-            state.repeat_interleave(count, 0),
-            actions,
-            tuple(part.repeat_interleave(count, 0) for part in memory),
-        )
-
-        def mean(values: Tensor) -> Tensor:
-            return torch.einsum("ea,ea...->e...", chances, values.unflatten(0, (episodes, count)))
-
-        return mean(following), tuple(mean(part) for part in kept)
 
 
 @final
@@ -306,13 +278,9 @@ class WorldImagination:
     def __init__(self, world: GridPlanning) -> None:
         self.world = world
 
-    @property
-    def num_actions(self) -> int:
-        """How many actions there are."""
-        return self.world.num_actions
-
     def begin(self, images: NDArray[Any], targets: NDArray[Any]) -> None:
         """Starts anew; the world knows its own state."""
+        self.num_actions = self.world.num_actions
         self._taken = np.zeros((len(images), 0), dtype=np.int64)
 
     def go_on(self, actions: Plans, images: NDArray[Any] | None) -> None:
