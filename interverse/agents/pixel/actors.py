@@ -121,8 +121,7 @@ class Actors:
         """Returns what the steps that were begun gave."""
         lane = self._lane
         answers = self._answers() if lane is None else [lane.step(self._begun[0])]
-        rows = zip(*answers, strict=True)
-        observations, rewards, terminated, ages, returns = rows
+        observations, rewards, terminated, ages, returns = zip(*answers, strict=True)
         return PixelSteps(
             np.stack(observations),
             np.array(rewards, dtype=np.float32),
@@ -162,24 +161,17 @@ class Actors:
             link.send((method, one))
 
     def _answers(self) -> list[Any]:
-        answers = [_receive(link) for _, link in self._links]  # all, so that none stays unread
-        for answer in answers:
-            if isinstance(answer, _Failure):
-                raise ActorError(explain(f"an actor failed:\n{answer.text}"))
-        return answers
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    text: str
-
-
-def _receive(link: Connection) -> Any:
-    try:
-        return link.recv()
-    except EOFError:
-        return _Failure("its process ended without a word; was it killed, or out of memory?")
+        answers: list[tuple[bool, Any]] = []
+        for _, link in self._links:  # all, so that none stays unread
+            try:
+                answers.append(link.recv())
+            except (EOFError, ConnectionResetError):
+                told = "its process ended without a word; was it killed, or out of memory?"
+                answers.append((False, told))
+        for works, told in answers:
+            if not works:
+                raise ActorError(explain(f"an actor failed:\n{told}"))
+        return [told for _, told in answers]
 
 
 def _serve(link: Connection, make_env: MakeEnv) -> None:
@@ -195,8 +187,9 @@ def _serve(link: Connection, make_env: MakeEnv) -> None:
             break
         try:
             lane = _Lane(make_env()) if lane is None else lane
-            link.send(getattr(lane, method)(given))
+            answer = True, getattr(lane, method)(given)
         except Exception:
-            link.send(_Failure(traceback.format_exc()))
+            answer = False, traceback.format_exc()
+        link.send(answer)
     if lane is not None:
         lane.env.close()

@@ -56,17 +56,13 @@ class Augmentation(ABC):
         """Returns the chance behind the parameters: `draws` numbers for each sample."""
         return _uniform((self.draws, shape[0]), generator)
 
-    @abstractmethod
     def _parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         """Returns the parameters of N samples: a pure function, so it can be fused."""
+        return (numbers,)
 
     @abstractmethod
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         """Returns the pictures changed by the parameters: a pure function, so it can be fused."""
-
-    def draw(self, shape: torch.Size, generator: torch.Generator) -> Drawn:
-        """Returns the parameters of N samples, on the generator's device."""
-        return self._parameters(self.numbers(shape, generator), shape)
 
     def __call__(self, *batches: Tensor, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Returns the batches, all changed by the same parameters."""
@@ -82,7 +78,9 @@ class Augmentation(ABC):
 
     def whole(self, pictures: Tensor, numbers: Tensor, noise: Tensor | None) -> Tensor:
         """Returns pictures changed by the parameters that the numbers stand for."""
-        return self._alter(pictures, self._parameters(numbers, pictures.shape), noise)
+        made = self._alter(pictures, self._parameters(numbers, pictures.shape))
+        # A CPU adds floats and bytes several times slower than floats.
+        return made if noise is None else made.float().add_(noise).clamp_(0.0, 255.0)
 
 
 @final
@@ -126,10 +124,7 @@ def check_augmentation(given: str, name: str = "augmentation") -> None:
 class Identity(Augmentation):
     """Changes nothing."""
 
-    def _parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
-        return ()
-
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         return pictures.clone()
 
 
@@ -148,13 +143,11 @@ class PadCrop(Augmentation):
         """Returns the offsets of rows and columns, 0 to twice the pad."""
         return _integers(0, 2 * self.pad - (self.rule == "code"), numbers).unbind()
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         last, places = pictures.shape[-1] - 1, [_run(pictures, start) - self.pad for start in drawn]
         if self.rule == "code":
             places = [last - (last - place.abs()).abs() for place in places]
-        crops = _take(pictures, *(place.clamp(0, last) for place in places))
-        # A CPU adds floats and bytes several times slower than floats.
-        return crops if noise is None else crops.float().add_(noise).clamp_(0.0, 255.0)
+        return _take(pictures, *(place.clamp(0, last) for place in places))
 
 
 @final
@@ -168,7 +161,7 @@ class ResizeCrop(Augmentation):
         most = _scaled(100, shape[-1]) - shape[-1] - (self.rule == "code")
         return _integers(0, most, numbers).unbind()
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         larger = [_scaled(100, pictures.shape[-1])] * 2
         large = functional.interpolate(pictures.float(), size=larger, mode="bilinear")
         return _take(large, *(_run(pictures, start) for start in drawn))
@@ -190,7 +183,7 @@ class Translate(Augmentation):
         shifts = _integers(-reach, reach - code, numbers[:2]).unbind()
         return (*shifts, _colors(numbers[2:], code=code))
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         last = pictures.shape[-1] - 1
         rows, columns = (_run(pictures, -shift) for shift in drawn[:2])
         moved = _take(pictures, rows.clamp(0, last), columns.clamp(0, last))
@@ -222,7 +215,7 @@ class Cutout(Augmentation):
         color = _colors(numbers[4:], code=code)
         return top, left, height, width, color if self.color else torch.zeros_like(color)
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         top, left, height, width, color = drawn
         covered = _rectangle(pictures, (top, left), (height, width))
         return torch.where(covered, _paint(color, pictures), pictures)
@@ -240,7 +233,7 @@ class Window(Augmentation):
         most = _scaled(10, size) if self.rule == "code" else size - _scaled(64, size)
         return _integers(0, most, numbers).unbind()
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         side = torch.full_like(drawn[0], _scaled(64, pictures.shape[-1]))
         top, left = drawn
         return pictures * _rectangle(pictures, (top, left), (side, side))
@@ -267,7 +260,7 @@ class Turn(Augmentation):
             return (torch.where((draws == 0) & turned, fault + 1, 0),)
         return (draws,)
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         size = pictures.shape[-1]
         places = torch.arange(size * size, device=pictures.device).view(size, size)
         if self.by == "quarters":
@@ -318,7 +311,7 @@ class ColorJitter(Augmentation):
         factors, hue = 0.6 + 0.8 * numbers[:3], (numbers[3] - 0.5) * _HUE
         return (*factors.unbind(), hue, _integers(0, 1, numbers[4:]).T)
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         return _by_chunks(_jitter, pictures, *drawn)
 
 
@@ -336,7 +329,7 @@ class NetworkRandomization(Augmentation):
         fan = 3 * 3 * 3
         return (numbers * math.sqrt(2.0 / (fan + fan)),)
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         """Returns the filtered pictures: without a bias the scale 1/255 cancels."""
 
         def filtered(some: Tensor) -> Tensor:
@@ -357,10 +350,7 @@ class RandomConvolution(Augmentation):
         """Returns standard normal numbers, one for each weight of each sample's filter."""
         return _normal((shape[0], 3, 3, 3, 3), generator)
 
-    def _parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
-        return (numbers,)
-
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         """Returns every frame of a stack filtered alike, the border repeated."""
         return _by_chunks(_each_filtered, pictures, *drawn)
 
@@ -375,7 +365,7 @@ class Grayscale(Augmentation):
     def _parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         return (_integers(0, 1, numbers[0]),)
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         frames = _frames(pictures)
         red, green, blue = (weight * frames[:, :, i] for i, weight in enumerate(_GREY))
         grey = red + green + blue
@@ -395,7 +385,7 @@ class Gamma(Augmentation):
     def _parameters(self, numbers: Tensor, shape: torch.Size) -> Drawn:
         return (1.0 + 0.45 * numbers,)
 
-    def _alter(self, pictures: Tensor, drawn: Drawn, noise: Tensor | None) -> Tensor:
+    def _alter(self, pictures: Tensor, drawn: Drawn) -> Tensor:
         def raised(some: Tensor, power: Tensor) -> Tensor:
             return ((some / 255.0) ** power * 255.0).clamp(0.0, 255.0)
 
@@ -433,10 +423,7 @@ def _each_filtered(pictures: Tensor, filters: Tensor) -> Tensor:
     return torch.sigmoid(made).reshape(pictures.shape) * 255.0
 
 
-def _jitter(
-    pictures: Tensor,
-    *drawn: Tensor,  # brightness, saturation, contrast, hue, order
-) -> Tensor:
+def _jitter(pictures: Tensor, *drawn: Tensor) -> Tensor:
     brightness, saturation, contrast, hue, first = drawn
     wide = (-1, 1, 1, 1)
     frames = _frames(pictures) / 255.0

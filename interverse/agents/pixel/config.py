@@ -15,7 +15,6 @@ import tyro
 
 from interverse.agents import AGENTS, tagged
 from interverse.agents.pixel.agent import AgentOptions, PixelHyper, PixelLearner
-from interverse.agents.pixel.networks import PixelSizes
 from interverse.core.errors import InvalidValueError, check_name, check_whole
 from interverse.core.files.json_text import plain
 from interverse.core.type_checks import Seed, check_types, one_of, validated, whole
@@ -317,10 +316,6 @@ class PixelPlan:
     training_options: Mapping[str, Any]
     steps: int
 
-    def agent(self, sizes: PixelSizes, seed: int, device: str) -> PixelLearner:
-        """Returns a new agent."""
-        return self.kind(self.hyper, sizes, seed, device, self.agent_options)
-
 
 def plan(config: PixelTrain) -> PixelPlan:
     """Returns what a configuration comes to, or raises naming what is wrong."""
@@ -329,40 +324,31 @@ def plan(config: PixelTrain) -> PixelPlan:
     own = {item.name for item in fields(kind.options_type)}
     for name in config.hyper:
         check_name("hyper-parameter", name, _SHARED | own)
-    check_types(kind.options_type, {n: v for n, v in config.hyper.items() if n in own})
+    given_own = {n: v for n, v in config.hyper.items() if n in own}
+    check_types(kind.options_type, given_own)
     length = schedule(config.task, config.preset)
     world = {"frame_skip": length.frame_skip, **config.options}
-    hyper = preset(
-        config.algorithm, config.preset, config.task, decisions=_episode_decisions(world)
-    )
-    given_shared = {n: v for n, v in config.hyper.items() if n in _SHARED}
+    # An episode ends by itself, or after so many decisions as the world's options say.
+    check_whole(world["frame_skip"], "frame_skip", EPISODE)
+    decisions, most = EPISODE / world["frame_skip"], world.get("max_steps")
+    if most is not None:
+        check_whole(most, "max_steps", 10**12)
+        decisions = min(decisions, most)
+    hyper = preset(config.algorithm, config.preset, config.task, decisions=decisions)
     sizes = picture_sizes(config.algorithm, config.hyper, config.options)
+    given_shared = {n: v for n, v in config.hyper.items() if n in _SHARED}
     hyper = replace(hyper, **given_shared | sizes)
-    given = {"image_size": hyper.render_size, "frame_stack": hyper.frame_stack}
-    world = {**given, **world}
+    world = {"image_size": hyper.render_size, "frame_stack": hyper.frame_stack, **world}
     short = {} if length.episode is None else {"max_steps": length.episode}
+    preset_own = own_options(config.algorithm, config.preset, config.task)
     return PixelPlan(
         kind=kind,
         hyper=hyper,
-        agent_options=kind.options_type(
-            **dict(entry.options)
-            | own_options(config.algorithm, config.preset, config.task)
-            | {n: v for n, v in config.hyper.items() if n in own},
-        ),
+        agent_options=kind.options_type(**{**entry.options, **preset_own, **given_own}),
         world_options=world,
         training_options={**short, **world},
         steps=length.steps if config.steps is None else config.steps,
     )
-
-
-def _episode_decisions(world: Mapping[str, Any]) -> float:
-    """Returns how many decisions an episode has under a world's options."""
-    skip, most = world["frame_skip"], world.get("max_steps")
-    check_whole(skip, "frame_skip", EPISODE)
-    if most is None:
-        return EPISODE / skip
-    check_whole(most, "max_steps", 10**12)
-    return min(EPISODE / skip, most)
 
 
 def check_together(configs: Sequence[PixelTrain]) -> None:
@@ -376,13 +362,12 @@ def check_together(configs: Sequence[PixelTrain]) -> None:
                 allowed="one for all of them, as they share a process",
                 fix="Train them one after the other, or in processes of their own",
             )
-    folders: set[Path] = set()
-    for config in configs:
-        if config.out.resolve() in folders:
+    folders = [config.out.resolve() for config in configs]
+    for config, folder in zip(configs, folders, strict=True):
+        if folders.count(folder) > 1:
             raise InvalidValueError(
                 f"two runs have the folder {config.out}", fix="Give each a folder"
             )
-        folders.add(config.out.resolve())
     if len(configs) > 1 and any(config.wandb is not None for config in configs):
         raise InvalidValueError(
             "wandb follows one run of a process",

@@ -146,7 +146,8 @@ class PixelRun:
             hidden=hyper.hidden,
         )
         with self.stream():
-            self.agent = plan.agent(sizes, config.seed, config.device)
+            seed, device = config.seed, config.device
+            self.agent = plan.kind(hyper, sizes, seed, device, plan.agent_options)
             if config.compiled:
                 self.agent.compile()
             self._replay = Replay(
@@ -300,8 +301,14 @@ class PixelRun:
         return Checkpoint(step=self.step, record=record, tensors=tensors, files=files)
 
     @_on_stream
-    def policy(self, trained: dict[str, Any]) -> PicturePolicy:
-        """Returns the mean or planned action as a policy; `trained` goes into its card."""
+    def policy(self) -> PicturePolicy:
+        """Returns the mean or planned action as a policy."""
+        trained = {
+            "config": self._config.record(),
+            "options": dict(self._plan.world_options),
+            "steps": self.step,
+            "version": __version__,
+        }
         return export(self.agent, self.observation_space, self.action_space, trained)
 
     def _restore(self, held: Checkpoint) -> None:
@@ -454,19 +461,10 @@ def _training(
             wandb=config.wandb,
         )
 
-        def policy() -> Path:
-            trained = {
-                "config": config.record(),
-                "options": dict(planned.world_options),
-                "steps": run.step,
-                "version": __version__,
-            }
-            return run.policy(trained).save(config.out / POLICY_FOLDER)
-
         def state() -> Checkpoint:
             # Curves and policy come first: a run that was stopped can be evaluated.
             write_json(config.out / CURVES, run.curves)
-            policy()
+            run.policy().save(config.out / POLICY_FOLDER)
             return run.checkpoint()
 
         with keeper:
@@ -482,4 +480,4 @@ def _training(
                 keeper.show(run.step)
                 keeper.keep(run.step, state)
                 yield
-            return policy()
+            return run.policy().save(config.out / POLICY_FOLDER)

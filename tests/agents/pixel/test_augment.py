@@ -35,17 +35,22 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+def draw(part, shape: tuple[int, ...], seed: int = 0):
+    """Returns the parameters of a batch of this shape."""
+    return part._parameters(part.numbers(torch.Size(shape), generator(seed)), torch.Size(shape))
+
+
 def changed(name: str, given: torch.Tensor, rule: str = "paper", seed: int = 0):
     """Returns the one augmentation behind a name, what it drew, and what it made."""
     (part,) = augmentation(name, rule).parts
-    drawn = part.draw(given.shape, generator(seed))
+    drawn = draw(part, given.shape, seed)
     (made,) = augmentation(name, rule)(given, generator=generator(seed))
     return part, [parameter.numpy() for parameter in drawn], made
 
 
 def drawn_values(name: str, rule: str, which: int, count: int = 5000) -> set[int]:
     (part,) = augmentation(name, rule).parts
-    return set(part.draw(torch.Size((count, 9, SIZE, SIZE)), generator())[which].tolist())
+    return set(draw(part, (count, 9, SIZE, SIZE))[which].tolist())
 
 
 def test_the_paper_compares_eleven():
@@ -226,7 +231,7 @@ def test_jitter_is_contrast_and_hsv(first):
     (part,) = augmentation("color_jitter").parts
     factors = [torch.tensor([value]) for value in (1.3, 0.7, 1.25, 0.2)]
     drawn = (*factors, torch.tensor([[first]]))
-    made = part._alter(given, drawn, None)[0].numpy()
+    made = part._alter(given, drawn)[0].numpy()
 
     def contrast(rgb):
         mean = rgb.mean(axis=(1, 2), keepdims=True)
@@ -247,7 +252,7 @@ def test_jitter_is_contrast_and_hsv(first):
 
 def test_jitter_draws_what_the_paper_says():
     (part,) = augmentation("color_jitter").parts
-    *factors, hue, _ = part.draw(torch.Size((20_000, 9, 8, 8)), generator())
+    *factors, hue, _ = draw(part, (20_000, 9, 8, 8))
     for factor in factors:
         assert 0.6 <= factor.min() < 0.61
         assert 1.39 < factor.max() <= 1.4
@@ -308,11 +313,11 @@ def test_a_random_convolution_is_one_filter_for_each_sample():
 def test_the_fused_filters_are_those_of_each_sample():
     (part,) = augmentation("random_convolution").parts
     given = pictures(count=3, size=20)
-    (filters,) = part.draw(given.shape, generator())
+    (filters,) = draw(part, given.shape)
     frames = given.view(-1, 3, 20, 20) / 255.0
     padded = torch.nn.functional.pad(frames, [1] * 4, mode="replicate")
     fused = torch.sigmoid(shifted_sum(padded, filters.repeat_interleave(3, dim=0))) * 255.0
-    made = part._alter(given, (filters,), None)
+    made = part._alter(given, (filters,))
     assert torch.allclose(fused.view(given.shape), made, atol=1e-2)
 
 
