@@ -303,19 +303,15 @@ def make_env(config: Train) -> WorldVecEnv:
     for name, space in (("observation", seen), ("action", env.action_space)):
         if not (isinstance(space, gym.spaces.Box) and len(space.shape) == 1):
             env.close()
+            control = config.task.rpartition(":")[2].startswith("control/")
+            states = 'Pass --option observation=state (observation="state" in Python). '
             raise InvalidValueError(
                 f"{config.task} has a {type(space).__name__} {name} space",
                 allowed="flat boxes: train learns a multilayer perceptron",
-                fix=f"{_states(config.task)}Or use a pixel agent, such as sac_aug, or SB3",
+                fix=f"{states * control}Or use a pixel agent, such as sac_aug, or SB3",
             )
     env.seed(config.seed)
     return env
-
-
-def _states(task: str) -> str:
-    """Returns how to have a world's states instead of its pictures; empty where it has none."""
-    control = task.rpartition(":")[2].startswith("control/")
-    return 'Pass --option observation=state (observation="state" in Python). ' * control
 
 
 def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:

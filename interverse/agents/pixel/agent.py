@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.agents.pixel.augment import augmentation, centre_crop, random_crop
+from interverse.agents.pixel.augment import (
+    augmentation,
+    centre_crop,
+    check_augmentation,
+    random_crop,
+)
 from interverse.agents.pixel.half import WideAdam
 from interverse.agents.pixel.networks import PixelSizes, SoftNetworks
 from interverse.agents.tensor_tree import join, split
@@ -97,6 +102,16 @@ class PixelBatch(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class AgentOptions:
     """Settings that only one kind of agent has; some have none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+@validated
+class StrongOptions(AgentOptions):
+    """The strong change that some agents learn to look through."""
+
+    strong: Annotated[str, check_augmentation] = "random_convolution"
+    """A name of the table, or several joined by +. This one is in the code of SVEA's authors and in
+    SODA's paper; SGQN's authors lay photographs over their pictures."""
 
 
 class PixelLearner(ABC):
@@ -272,6 +287,8 @@ class Agent(PixelLearner):
         networks = SoftNetworks(self.sizes, seed, alpha=hyper.alpha, **kind)
         self.networks = networks.to(self.device)
         self._shift = augmentation("drq_no_noise")
+        if isinstance(self.options, StrongOptions):
+            self._strong = augmentation(self.options.strong)
         acting = [part for part in (networks.actor, networks.actor_trunk) if part is not None]
         self.optimisers = {
             "critic": self.adam(networks.critics, rate=hyper.critic_rate),

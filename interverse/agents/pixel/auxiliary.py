@@ -24,11 +24,12 @@ from interverse.agents.pixel.agent import (
     AgentOptions,
     Pair,
     PixelBatch,
+    StrongOptions,
     critic_loss,
     descend,
     track,
 )
-from interverse.agents.pixel.augment import augmentation, check_augmentation, fused
+from interverse.agents.pixel.augment import fused
 from interverse.agents.pixel.half import in_half
 from interverse.agents.pixel.networks import (
     Critics,
@@ -92,11 +93,9 @@ class Bilinear(nn.Module):
 @final
 @dataclass(frozen=True, kw_only=True)
 @validated
-class SodaOptions(AgentOptions):
+class SodaOptions(StrongOptions):
     """The strong augmentation and the projections."""
 
-    strong: Annotated[str, check_augmentation] = "random_convolution"
-    """A name of the table, or several joined by +; a random convolution is one of the paper's."""
     own_batch: _Few = 256
     """Pictures of a step on the projections; they are drawn apart from the critics' batch."""
     projection_rate: Positive = 1e-3
@@ -117,7 +116,6 @@ class Soda(Agent):
     own_trunk = True
 
     def _build(self, generator: torch.Generator) -> None:
-        self._strong = augmentation(self.options.strong)
         width = self.options.projection
         parts = {
             "projection": Projection(self.sizes.flat, width, generator),
@@ -178,7 +176,7 @@ class Projection(nn.Module):
 @final
 @dataclass(frozen=True, kw_only=True)
 @validated
-class SgqnOptions(AgentOptions):
+class SgqnOptions(StrongOptions):
     """What counts as salient, and how it is used; the defaults are the authors' code's."""
 
     quantile: Annotated[float, number(most=1.0, above=True, below=True)] = 0.9
@@ -187,8 +185,6 @@ class SgqnOptions(AgentOptions):
     """The weight of the gap between the values of whole and covered pictures."""
     mask_rate: Positive = 3e-4
     """The learning rate of the head, and of the encoder under it."""
-    strong: Annotated[str, check_augmentation] = "random_convolution"
-    """What changes the pictures that the head sees; the authors lay photographs over them."""
 
 
 @final
@@ -201,7 +197,6 @@ class Sgqn(Agent):
     own_trunk = True
 
     def _build(self, generator: torch.Generator) -> None:
-        self._strong = augmentation(self.options.strong)
         head = SalienceHead(self.sizes, generator).to(self.device)
         self.extra["salience"] = head
         self.optimisers["salience"] = self.adam(

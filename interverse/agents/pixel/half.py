@@ -109,7 +109,8 @@ class LongProduct(torch.autograd.Function):
         held = turned.view(len(turned), -1)
         ctx.save_for_backward(flat, held)
         ctx.shape, ctx.rows = maps.shape, len(weight)
-        count = _parts(flat.shape[1])
+        fit = (n for n in range(_MOST_PARTS, 1, -1) if flat.shape[1] % (n * _ALIGNED) == 0)
+        count = next(fit, 1)
         left = flat.view(len(flat), count, -1).transpose(0, 1)
         right = held.view(len(held), count, -1).permute(1, 2, 0)
         return torch.bmm(left, right).sum(0, dtype=torch.float32)[:, : len(weight)]
@@ -128,12 +129,6 @@ class LongProduct(torch.autograd.Function):
         turned = torch.empty(rows, channels, height, width, device=flat.device)
         turned.copy_(of_weight.permute(0, 3, 1, 2))
         return back, turned.view(rows, -1)
-
-
-def _parts(length: int) -> int:
-    """Returns into how many aligned parts of one size a length is cut."""
-    fit = (n for n in range(_MOST_PARTS, 1, -1) if length % (n * _ALIGNED) == 0)
-    return next(fit, 1)
 
 
 @final

@@ -209,8 +209,12 @@ class Replay:
             path = folder / file["name"]
             try:
                 held = read_npz(path)
-                arrays = {name: held[name] for name in ("frames", *_ROWS)}
-                self._put(arrays, file["start"], file["stop"])
+                keep = slice(max(file["stop"] - file["start"] - self.slots, 0), None)
+                slots = np.arange(file["start"], file["stop"])[keep] % self.slots
+                frames = torch.from_numpy(held["frames"][keep]).to(self._frames.device)
+                self._frames[torch.from_numpy(slots).to(self._frames.device)] = frames
+                for row in _ROWS:
+                    getattr(self, f"_{row}")[slots] = held[row][keep]
             except _TORN as error:
                 raise FileFormatError(
                     f"{path} cannot be read as a part of the replay buffer: {error}",
@@ -218,12 +222,3 @@ class Replay:
                 ) from error
         self.time = record["time"]
         self._files = [dict(file) for file in record["files"]]
-
-    def _put(self, arrays: Mapping[str, NDArray[Any]], start: int, stop: int) -> None:
-        keep = slice(max(stop - start - self.slots, 0), None)
-        slots = np.arange(start, stop)[keep] % self.slots
-        index = torch.from_numpy(slots).to(self._frames.device)
-        frames = torch.from_numpy(arrays["frames"][keep]).to(self._frames.device)
-        self._frames[index] = frames
-        for row in _ROWS:
-            getattr(self, f"_{row}")[slots] = arrays[row][keep]

@@ -24,6 +24,7 @@ from interverse.agents.pixel.agent import (
     Pair,
     PixelBatch,
     PixelHyper,
+    StrongOptions,
     critic_loss,
     descend,
     track,
@@ -84,11 +85,9 @@ class Drq(Agent):
 @final
 @dataclass(frozen=True, kw_only=True)
 @validated
-class SveaOptions(AgentOptions):
+class SveaOptions(StrongOptions):
     """The strong augmentation, and how much its view counts."""
 
-    strong: Annotated[str, check_augmentation] = "random_convolution"
-    """A name of the table, or several joined by +; the authors' code has this one."""
     strong_weight: Share = 0.5
     """The paper's beta: the share of the strong view in the critics' loss."""
 
@@ -101,9 +100,6 @@ class Svea(Agent):
     options_type = SveaOptions
     view = "shift"
     own_trunk = True
-
-    def _build(self, generator: torch.Generator) -> None:
-        self._strong = augmentation(self.options.strong)
 
     def update(self, batch: PixelBatch) -> dict[str, Tensor]:
         """Learns from a batch, o and o' shifted apart: one target, two views of o."""
