@@ -9,8 +9,7 @@ networks lie on one device, and episodes end by the host's clock, so no step wai
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, final
 
@@ -350,41 +349,15 @@ class DevicePpo:
         policy["lr"] = self.rate
         critic["lr"] = max(self.rate, _CRITIC_RATE) if self._begun else self.rate
 
-    def learn(
-        self,
-        steps: int,
-        *,
-        report: Callable[[dict[str, Any]], None],
-        updated: Callable[[], None] = lambda: None,
-        every: int = 25,
-        seconds: float = 0.0,
-    ) -> None:
-        """Learns until so many steps are done in all, or for so many seconds.
+    def advance(self, steps: int) -> float:
+        """Plays a horizon of a run of so many steps and learns from it; returns the divergence."""
+        seen = self.collect()
+        kl = self.update(self.steps / steps)
+        self._normalise(seen)
+        return kl
 
-        Args:
-            steps: in all, those done before counted.
-            report: told of the progress after every few updates and after the last.
-            updated: called after every update and its report.
-            every: updates between reports.
-            seconds: the most it may take; 0 for no limit.
-        """
-        begun, first = time.perf_counter(), self.steps
-        between = every * self.settings.horizon * self.arena.num_worlds
-        while self.steps < steps:
-            spent = time.perf_counter() - begun
-            if seconds and spent > seconds:
-                break
-            seen = self.collect()
-            kl = self.update(self.steps / steps)
-            self._normalise(seen)
-            # a resumed run reports where the whole one would
-            if self.steps % between == 0 or self.steps >= steps:
-                spent = time.perf_counter() - begun
-                rate = round((self.steps - first) / spent)
-                report(self._row(kl) | {"seconds": round(spent, 1), "rate": rate})
-            updated()
-
-    def _row(self, kl: float) -> dict[str, Any]:
+    def row(self, kl: float) -> dict[str, Any]:
+        """Returns a row of the learning curve: how episodes ended since the last one, and rates."""
         fraction, solved, returned, count = (float(v) for v in self._tally)
         self._tally.zero_()
         many = max(count, 1.0)

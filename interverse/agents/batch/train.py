@@ -53,6 +53,7 @@ _LARGEST_SEED = 2**31 - 1
 _CURVE = "curve.json"
 # What may differ from one call to the next.
 _FREE = ("checkpoint_every", "out", "seconds", "wandb")
+_REPORTED = 25  # updates between rows of the curve
 _FIRST = 3  # updates after which the time that a run takes is told
 
 
@@ -368,15 +369,6 @@ def _learn(
             learner.imitate(*(torch.as_tensor(a) for a in (shown.observations, shown.actions)))
         if config.initial:
             learner.begin_with(_initial_policy(config.initial))
-        begun = learner.steps
-        clock: list[float] = []  # when the first updates were done
-
-        def reported(row: dict[str, Any]) -> None:
-            curve.append(row)
-            run.log(row["steps"], {name: value for name, value in row.items() if name != "steps"})
-            run.show(row["steps"], f"fraction {row['fraction']:.2f}, success {row['success']:.2f}")
-            if report is not None:
-                report(row)
 
         def state() -> Checkpoint:
             # No checkpoint of worlds whose contacts did not fit. Curve and policy come first: a
@@ -386,18 +378,30 @@ def _learn(
             export(config, learner).save(config.out / "policy")
             return Checkpoint(step=learner.steps, record={"curve": curve}, tensors=learner.save())
 
-        def updated() -> None:
-            run.show(learner.steps)
+        begun, started = learner.steps, time.perf_counter()
+        between = _REPORTED * config.settings.horizon * config.num_envs
+        clock: list[float] = []  # when the first updates were done
+        spent = 0.0
+        while learner.steps < config.steps and not (config.seconds and spent > config.seconds):
+            kl = learner.advance(config.steps)
+            done, spent = learner.steps, time.perf_counter() - started
+            if done % between == 0 or done >= config.steps:  # as in a run without a pause
+                row = learner.row(kl)
+                row |= {"seconds": round(spent, 1), "rate": round((done - begun) / spent)}
+                curve.append(row)
+                run.log(done, {name: value for name, value in row.items() if name != "steps"})
+                run.show(done, f"fraction {row['fraction']:.2f}, success {row['success']:.2f}")
+                if report is not None:
+                    report(row)
+            run.show(done)
             if len(clock) < _FIRST:
-                clock.append(time.monotonic())
+                clock.append(spent)
                 if len(clock) == _FIRST:
-                    rate = (learner.steps - begun) * (1 - 1 / _FIRST) / (clock[-1] - clock[0])
-                    left = duration((config.steps - learner.steps) / rate)
+                    rate = (done - begun) * (1 - 1 / _FIRST) / (clock[-1] - clock[0])
+                    left = duration((config.steps - done) / rate)
                     reached = f"; expect {told}." if (told := config.expects()) else "."
                     run.say(f"About {left} on this machine, at {rate:,.0f} steps a second{reached}")
-            run.keep(learner.steps, state)
-
-        learner.learn(config.steps, report=reported, updated=updated, seconds=config.seconds)
+            run.keep(done, state)
         if learner.steps < config.steps or not (config.out / "policy").exists():
             run.save(state())
     return config.out / "policy"
