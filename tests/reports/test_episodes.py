@@ -1,4 +1,4 @@
-"""Films of episodes: an address in the results means the episode that was scored."""
+"""Films of episodes: an address means the episode that was scored; sheets and videos of frames."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import json
 import shutil
 from dataclasses import replace
 
+import imageio.v3 as iio
 import numpy as np
 import pytest
 
 import interverse as iv
 from interverse.cli import main
-from interverse.core.errors import FileFormatError
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.protocols.protocol import Protocol
 from interverse.protocols.record import describe, protocol_from
-from interverse.reports.episodes import film
+from interverse.reports.episodes import contact_sheet, film, video
 from interverse.results import Results, highlights
 from interverse.rollouts.saved import trained_policy
 
@@ -75,16 +76,8 @@ def test_a_policy_of_the_package_is_found_again(tmp_path, capsys):
 def test_the_policy_of_an_evaluated_run_is_found_again_while_it_is_unchanged(tmp_path, capsys):
     run, apart = tmp_path / "run", tmp_path / "scores"
     shutil.copytree(trained_policy("reaching_1"), run / "policy")
-    asked = [
-        "evaluate",
-        str(run),
-        "--protocols",
-        "P0",
-        "--episodes",
-        "2",
-        "--option",
-        "max_steps=4",
-    ]
+    short = "--protocols P0 --episodes 2 --option max_steps=4"
+    asked = ["evaluate", str(run), *short.split()]
     for out in (apart, run / "scores"):
         assert main([*asked, "--out", str(out)]) == 0
         assert main(["report", str(out)]) == 0
@@ -99,3 +92,45 @@ def test_the_policy_of_an_evaluated_run_is_found_again_while_it_is_unchanged(tmp
     shutil.copytree(trained_policy("pushing_1"), other, dirs_exist_ok=True)
     assert main(["report", str(apart)]) == 0
     assert "its policy is not where it was" in (apart / "report" / "index.html").read_text()
+
+
+def ramp(count: int, height: int = 20, width: int = 30) -> np.ndarray:
+    """Returns frames of one grey each, from dark to bright."""
+    greys = np.linspace(0, 250, count).astype(np.uint8)
+    return np.broadcast_to(greys[:, None, None, None], (count, height, width, 3)).copy()
+
+
+def test_a_sheet_shows_first_to_last_in_reading_order(tmp_path):
+    sheet = iio.imread(contact_sheet(ramp(100), tmp_path / "a" / "sheet.png", count=8, columns=4))
+    assert sheet.shape == (2 * 20 + 4, 4 * 30 + 3 * 4, 3)
+    greys = [int(sheet[10 + 24 * r, 15 + 34 * c, 0]) for r in range(2) for c in range(4)]
+    assert greys == sorted(greys)
+    assert (greys[0], greys[-1]) == (0, 250)
+
+
+def test_few_frames_make_a_small_sheet(tmp_path):
+    sheet = iio.imread(contact_sheet(ramp(3), tmp_path / "sheet.png"))
+    assert sheet.shape == (20, 3 * 30 + 2 * 4, 3)
+
+
+def test_a_video_plays_back(tmp_path):
+    path = video(ramp(10, 33, 47), tmp_path / "film.mp4", fps=5)
+    frames = iio.imread(path, plugin="FFMPEG")
+    assert frames.shape == (10, 32, 46, 3)
+    greys = frames.mean(axis=(1, 2, 3))
+    np.testing.assert_allclose(greys, np.linspace(0, 250, 10), atol=12)
+
+
+@pytest.mark.parametrize(
+    ("make", "frames", "file", "given", "told"),
+    [
+        (contact_sheet, np.zeros((2, 4, 4, 3)), "x.png", {}, "dtype float64"),
+        (contact_sheet, ramp(2), "x.png", {"count": 0}, "count is 0"),
+        (video, np.zeros((0, 4, 4, 3), np.uint8), "x.mp4", {}, "at least one frame"),
+        (video, ramp(2), "x.mp4", {"fps": 0}, "fps must be > 0"),
+        (video, ramp(2), "x.avi", {}, r"named 'x\.avi'.*\.mp4"),
+    ],
+)
+def test_bad_frames_are_refused(tmp_path, make, frames, file, given, told):
+    with pytest.raises(InvalidValueError, match=told):
+        make(frames, tmp_path / file, **given)

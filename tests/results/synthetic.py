@@ -1,13 +1,16 @@
-"""Made-up results with known causes, for tests of tables, plots and the page."""
+"""Made-up results with known causes, for tests of tables, plots and the page; reading tables."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from interverse.results import Results
+from interverse.results.text import TextTable
 
 TASK = "trifinger/pushing-v1"
 PROTOCOLS: dict[str, dict[str, str]] = {
@@ -65,3 +68,24 @@ def rows(
 def results(skill: float = 0.9, **options: Any) -> Results:
     """Returns results with full provenance."""
     return Results.from_rows(rows(skill, **options), PROVENANCE)
+
+
+def row(**given: Any) -> dict[str, Any]:
+    """Returns the row of one episode."""
+    return {"task": "t/x-v1", "protocol": "P0", "seed": 0, "episode": 0, **given}
+
+
+def read_csv(table: TextTable) -> list[dict[str, str]]:
+    """Returns the rows of a table as its CSV file has them."""
+    return list(csv.DictReader(io.StringIO(table.render("csv"))))
+
+
+def ends(row: dict[str, str], name: str) -> tuple[float, float]:
+    """Returns the ends of an interval in such a row."""
+    return float(row[f"{name}_low"]), float(row[f"{name}_high"])
+
+
+def width(row: dict[str, str], name: str) -> float:
+    """Returns how wide it is."""
+    low, high = ends(row, name)
+    return high - low

@@ -1,24 +1,18 @@
-"""Comparisons of experiments: what is compared, seeds or episodes, and how often it errs."""
+"""Comparisons of experiments and of results: what is compared, and how often it errs."""
 
 from __future__ import annotations
-
-import csv
-import io
 
 import numpy as np
 import pytest
 
 from interverse.results import Results
-from interverse.results.comparisons import comparisons
-
-
-def row(**given):
-    return {"task": "t/x-v1", "protocol": "P0", "seed": 0, "episode": 0, **given}
+from interverse.results.comparisons import comparisons, scored
+from tests.results.synthetic import read_csv, row
 
 
 def compared(rows, metric="return", provenance=None):
     table = comparisons(Results.from_rows(rows, provenance), metric)
-    (found,) = csv.DictReader(io.StringIO(table.render("csv")))
+    (found,) = read_csv(table)
     return found, table.caption
 
 
@@ -84,3 +78,59 @@ def test_repeated_pairs_count_in_the_difference_and_not_in_the_test():
     found, _ = compared(rows)
     assert (found["episodes"], found["p (Holm)"]) == ("30", "0.250")
     assert float(found["return, difference"]) == 1.0
+
+
+def episodes(score, **given):
+    return [row(episode=e, **{"return": score + e}, **given) for e in range(8)]
+
+
+def differ(a, b):
+    table = scored(Results.from_rows(a), Results.from_rows(b))
+    return read_csv(table), table.caption
+
+
+def test_experiments_are_compared_with_their_own_name_in_any_order_of_rows():
+    good, bad = episodes(10.0, experiment="good"), episodes(0.0, experiment="bad")
+    for rows in (good + bad, bad + good):
+        (found,), caption = differ(rows, good)
+        assert (found["experiment"], found["verdict"], found["shared"]) == ("good", "same", "8")
+        assert "8 are in A alone, 0 in B alone" in caption
+
+
+def test_one_experiment_each_is_compared_whatever_its_name():
+    (found,), _ = differ(episodes(1.0, experiment="new"), episodes(0.0, experiment="old"))
+    assert (found["experiment"], found["verdict"]) == ("new vs old", "differs")
+    assert float(found["A minus B"]) == 1.0
+
+
+def test_the_last_step_is_differ():
+    early, late = episodes(0.0, step=0), episodes(100.0, step=100)
+    for rows in (early + late, late + early):
+        (found,), _ = differ(rows, late)
+        assert found["verdict"] == "same"
+
+
+def test_tasks_are_compared_apart():
+    one, other = (
+        episodes(a, task="a/x-v1") + episodes(b, task="b/x-v1")
+        for a, b in ((1000.0, 1.0), (1001.0, 0.0))
+    )
+    found, _ = differ(one, other)
+    steps = {r["task"]: float(r["A minus B"]) for r in found}
+    assert steps == {"a/x-v1": -1.0, "b/x-v1": 1.0}
+    assert {r["verdict"] for r in found} == {"differs"}
+
+
+def test_times_never_reached_are_ties():
+    times = [row(episode=e, **{"score:time_to_success": t}) for e, t in enumerate([3.0, np.inf])]
+    (found,), _ = differ(times, times)
+    assert (found["verdict"], found["A minus B"]) == ("same", "")
+
+
+def test_several_trainings_are_compared_by_seed():
+    rng = np.random.default_rng(0)
+    one, other = (
+        [r | {"seed": s} for s in range(4) for r in episodes(float(rng.normal()))] for _ in range(2)
+    )
+    (found,), _ = differ(one, other)
+    assert (found["by"], found["shared"]) == ("seed (4)", "32")
