@@ -24,14 +24,18 @@ LEVEL = 0.05
 LEAST_SEEDS = 10
 
 
-def welch(*sides: tuple[float, float]) -> tuple[float, float]:
-    """Returns the standard error of a difference of two means, and its degrees of freedom.
+def welch(gap: float, *sides: tuple[float, float], least: float = 0.0) -> tuple[float, float]:
+    """Returns half of the 95% interval of a difference of two means, and its p-value.
 
     Args:
+        gap: the difference.
         sides: of each mean the squared standard error and the degrees of freedom.
+        least: the half is no narrower, and the p-value goes with it.
     """
     total = sum(square for square, _ in sides)
-    return math.sqrt(total), total**2 / sum(square**2 / own for square, own in sides)
+    freedom = total**2 / sum(square**2 / own for square, own in sides)
+    error = max(math.sqrt(total), least / reach(1.0, freedom))
+    return reach(error, freedom), p_value(gap, error, freedom)
 
 
 def reach(error: float, freedom: float) -> float:
@@ -57,11 +61,9 @@ def summary(values: Mapping[str, float]) -> dict[str, Any]:
     Nothing is rounded: who prints rounds, once.
     """
     array = np.array(list(values.values()), dtype=float)
-    mean, half = float(array.mean()), None
-    if len(array) > 1:
-        half = t_reach(array, 1 - LEVEL)
+    half = t_reach(array, 1 - LEVEL) if len(array) > 1 else None
     return {
-        "mean": mean,
+        "mean": float(array.mean()),
         "deviation": float(array.std()),
         "low": None if half is None else float(array.mean() - half),
         "high": None if half is None else float(array.mean() + half),
@@ -80,11 +82,13 @@ def judge(family: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
     ['confirmed', 'too few seeds']
     """
     finite = [bool(np.isfinite([*claim.values()]).all()) for claim in family]
-    raw = [
-        _paired(np.array(list(claim.values()), dtype=float))
-        for claim, known in zip(family, finite, strict=True)
-        if known and len(claim) >= LEAST_SEEDS
-    ]
+    raw = []
+    for claim, known in zip(family, finite, strict=True):
+        if known and len(claim) >= LEAST_SEEDS:
+            values = np.array(list(claim.values()), dtype=float)
+            mean, error = float(values.mean()), float(standard_error(values))
+            alike = float(values[0] == 0)  # differences that are all the same leave no doubt
+            raw.append(p_value(mean, error, len(values) - 1) if np.ptp(values) else alike)
     corrected, out = iter(holm(raw).tolist()), list[dict[str, Any]]()
     for claim, known in zip(family, finite, strict=True):
         if not claim:
@@ -97,10 +101,3 @@ def judge(family: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
             p, told = next(corrected), summary(claim)
             out.append({"verdict": verdict(told["mean"], p), **told, "p": round(p, 4)})
     return out
-
-
-def _paired(values: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """Returns the p-value of differences by seed; where all are the same, it is 0 or 1."""
-    if np.ptp(values) == 0:
-        return 1.0 if values[0] == 0 else 0.0
-    return p_value(float(values.mean()), float(standard_error(values)), len(values) - 1)

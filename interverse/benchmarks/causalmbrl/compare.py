@@ -22,7 +22,7 @@ from interverse.benchmarks.causalmbrl.settings import (
     spread_is,
     world_name,
 )
-from interverse.benchmarks.comparison import reach, welch
+from interverse.benchmarks.comparison import welch
 from interverse.benchmarks.driver import row_file
 from interverse.benchmarks.tidy import Score, laid_out, pivot
 from interverse.core.files.json_text import read_json_object
@@ -142,31 +142,27 @@ def _cells(
             "ours": ours,
             "ours_deviation": spread,
             "seeds": values,
-            **_beside(number, entry, list(values.values())),
+        }
+        # The printed number and how far ours is from it; None where nothing is printed.
+        here, printed_spread = not math.isnan(entry.value), deviation(number, entry)
+        every, interval = list(values.values()), None
+        if here and printed_spread is not None:
+            interval = difference_interval(every, entry.value, printed_spread)
+        differs = interval and (interval[0] > _HALF_DIGIT or interval[1] < -_HALF_DIGIT)
+        cell |= {
+            "published": entry.value if here else None,
+            "published_plus_minus": entry.spread,
+            "published_plus_minus_is": spread_is(number),
+            "published_deviation": printed_spread,
+            "difference": round(float(np.mean(every)) - entry.value, 4) if here else None,
+            "difference_interval": interval and [round(end, 4) for end in interval],
+            "differs": differs,
         }
         if entry["metric"] in _OWN_RULE:
             own = _values(entry, kind, _OWN_RULE[entry["metric"]], records, draw)
             if own:
                 cell |= {"ours_own_rule": _mean(own)[0], "seeds_own_rule": own}
         yield cell
-
-
-def _beside(number: int, entry: Number, ours: Sequence[float]) -> dict[str, Any]:
-    """Returns the printed number and how far ours is from it; None where nothing is printed."""
-    here, spread = not math.isnan(entry.value), deviation(number, entry)
-    interval = None
-    if here and spread is not None:
-        interval = difference_interval(ours, entry.value, spread)
-    differs = interval and (interval[0] > _HALF_DIGIT or interval[1] < -_HALF_DIGIT)
-    return {
-        "published": entry.value if here else None,
-        "published_plus_minus": entry.spread,
-        "published_plus_minus_is": spread_is(number),
-        "published_deviation": spread,
-        "difference": round(float(np.mean(ours)) - entry.value, 4) if here else None,
-        "difference_interval": interval and [round(end, 4) for end in interval],
-        "differs": differs,
-    }
 
 
 def difference_interval(
@@ -189,7 +185,7 @@ def difference_interval(
     own, other = float(values.var(ddof=1)) / len(values), spread**2 / theirs  # of the means
     gap, half = float(values.mean()) - mean, 0.0
     if own + other > 0.0:
-        half = reach(*welch((own, len(values) - 1), (other, theirs)))
+        half, _ = welch(gap, (own, len(values) - 1), (other, theirs))
     return gap - half, gap + half
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import stats
 
 from interverse.benchmarks.causalmbrl.settings import TABLES, deviation, printed
-from interverse.benchmarks.comparison import LEVEL, p_value, reach, verdict, welch
+from interverse.benchmarks.comparison import LEVEL, verdict, welch
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
 from interverse.metrics.comparison import holm
@@ -121,13 +121,13 @@ def difference(above: Runs, below: Runs) -> Difference:
     gap, pair = above.mean - below.mean, (above, below)
     if above.deviation == below.deviation == 0:
         return Difference(gap, gap, gap, 1.0 if gap == 0 else 0.0, None)
-    error, freedom = welch(*((s.deviation**2 / s.seeds, s.seeds - 1) for s in pair))
-    half, needed = reach(error, freedom), None
+    half, p = welch(gap, *((s.deviation**2 / s.seeds, s.seeds - 1) for s in pair))
+    needed = None
     if gap:  # with so many seeds a side so large a difference is found four times of five
         quantiles = stats.norm.ppf(1 - LEVEL / 2) + stats.norm.ppf(POWER)
         variance = above.deviation**2 + below.deviation**2
         needed = max(_LEAST, math.ceil(float(quantiles**2 * variance / gap**2)) + 1)
-    return Difference(gap, gap - half, gap + half, p_value(gap, error, freedom), needed)
+    return Difference(gap, gap - half, gap + half, p, needed)
 
 
 def findings(folder: Path) -> list[dict[str, Any]]:
@@ -144,11 +144,21 @@ def findings(folder: Path) -> list[dict[str, Any]]:
             found = []
             for world in claim.worlds:
                 place = (claim.what, claim.steps, world)
-                two = _alike(*(known.get((*place, *w), {}) for w in claim.sides))
-                found.append(None if two is None else difference(*two))
+                # The runs of both sides of the training length of which there are most.
+                above, below = (known.get((*place, *which), {}) for which in claim.sides)
+                both = [(above[length], below[length]) for length in above if length in below]
+                two = max(both, key=_fewer, default=None)
+                enough = two is not None and _fewer(two) >= _LEAST
+                found.append(difference(*two) if two is not None and enough else None)
             tested = iter(holm([one.p for one in found if one is not None]).tolist())
             for row, one in zip(rows, found, strict=True):
-                row[side] = {"verdict": "no runs"} if one is None else _told(one, next(tested))
+                row[side] = {"verdict": "no runs"}
+                if one is not None:
+                    p = next(tested)
+                    told = {"verdict": verdict(one.value, p), "difference": one.value}
+                    told |= {"low": one.low, "high": one.high, "p": p}
+                    seeds = {"seeds_needed": one.needed} if told["verdict"] == "open" else {}
+                    row[side] = told | seeds
         out += rows
     return out
 
@@ -171,20 +181,8 @@ def write_findings(folder: Path, out: Path) -> dict[str, Any]:
     return {"findings": rows, "out": str(out)}
 
 
-def _alike(above: Mapping[str, Runs], below: Mapping[str, Runs]) -> tuple[Runs, Runs] | None:
-    """Returns the runs of both sides of the training length of which there are most."""
-    counts = {
-        length: min(above[length].seeds, below[length].seeds) for length in above if length in below
-    }
-    best = max(counts, key=lambda length: counts[length], default="")
-    return (above[best], below[best]) if counts.get(best, 0) >= _LEAST else None
-
-
-def _told(found: Difference, p: float) -> dict[str, Any]:
-    word = verdict(found.value, p)
-    told = {"verdict": word, "difference": found.value, "low": found.low, "high": found.high}
-    told |= {"p": p}
-    return told | ({"seeds_needed": found.needed} if word == "open" else {})
+def _fewer(sides: tuple[Runs, Runs]) -> int:
+    return min(side.seeds for side in sides)
 
 
 def _printed_runs() -> dict[tuple[Any, ...], dict[str, Runs]]:
@@ -254,18 +252,12 @@ def _overview(rows: Sequence[Mapping[str, Any]]) -> Grid:
 
 def _grid(claim: Claim, rows: Sequence[Mapping[str, Any]]) -> Grid:
     grid = [["world", "printed", "its difference", "ours", "our difference"]]
-    for row in rows:
-        if row["claim"] == claim.text:
-            cells = [part for side in ("printed", "ours") for part in _cells(row[side])]
-            grid.append([row["world"], *cells])
+    for row in (row for row in rows if row["claim"] == claim.text):
+        line = [row["world"]]
+        for told in (row["printed"], row["ours"]):
+            needed = told.get("seeds_needed")
+            line.append(told["verdict"] + (f" ({needed} seeds)" if needed else ""))
+            shown = "{difference:.3g} ({low:.3g} to {high:.3g}), p {p:.2g}"
+            line.append(shown.format(**told) if "difference" in told else "")
+        grid.append(line)
     return grid
-
-
-def _cells(told: Mapping[str, Any]) -> list[str]:
-    if "difference" not in told:
-        return [told["verdict"], ""]
-    word = told["verdict"]
-    if told.get("seeds_needed"):
-        word += f" ({told['seeds_needed']} seeds)"
-    ends = (told["low"], told["high"], told["p"])
-    return [word, "{:.3g} ({:.3g} to {:.3g}), p {:.2g}".format(told["difference"], *ends)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.benchmarks.comparison import LEVEL, p_value, reach, welch
+from interverse.benchmarks.comparison import LEVEL, reach, welch
 from interverse.benchmarks.tidy import markdown
 from interverse.core.errors import FileFormatError
 from interverse.core.files.json_text import read_json_object
@@ -63,7 +63,6 @@ class Difference(NamedTuple):
 
 
 Scores = Mapping[int, Mapping[str, Mean]]  # by curriculum and protocol
-Differences = Mapping[tuple[int, int, str], Difference]  # curricula, the lower first; protocol
 Unlike = Mapping[tuple[int, int], str]  # by two curricula, the lower one first
 
 
@@ -282,9 +281,7 @@ def gain(before: Mean, after: Mean) -> tuple[float, float, float]:
     squares = [(mean.error**2, max(mean.freedom, 1.0)) for mean in (before, after)]
     if not sum(square for square, _ in squares) > 0:  # NaN: no interval
         return gap, np.nan, np.nan
-    error, freedom = welch(*squares)
-    error = max(error, float(np.hypot(before.least, after.least)) / reach(1.0, freedom))
-    return gap, reach(error, freedom), p_value(gap, error, freedom)
+    return gap, *welch(gap, *squares, least=float(np.hypot(before.least, after.least)))
 
 
 def differences(scores: Scores) -> dict[tuple[int, int, str], Difference]:
@@ -296,7 +293,7 @@ def differences(scores: Scores) -> dict[tuple[int, int, str], Difference]:
         if protocol in scores[one]
     ]
     found = [gain(scores[one][p], scores[other][p]) for one, other, p in keys]
-    told = holm([p_value for *_, p_value in found]) < LEVEL  # NaN is not below
+    told = holm([p for *_, p in found]) < LEVEL  # NaN is not below
     return {
         key: Difference(gap, half, bool(apart))
         for key, (gap, half, _), apart in zip(keys, found, told, strict=True)
@@ -341,14 +338,23 @@ def answer(tasks: Mapping[str, Scores], unlike: Mapping[str, Unlike]) -> list[st
     several = {task: scores for task, scores in tasks.items() if len(scores) > 1}
     if not several:
         return []
-    found = {name for scores in several.values() for table in scores.values() for name in table}
-    names = sorted(found, key=lambda name: (len(name), name))
+    every = {name for scores in several.values() for table in scores.values() for name in table}
+    names = sorted(every, key=lambda name: (len(name), name))
     grid: Grid = [["task", *names]]
     for task, scores in several.items():
         marks = " ‡" if min(map(_runs, scores.values())) < 2 else ""
-        marks += " †" if any(unlike.get(task, {}).values()) else ""
+        line = [task + marks + (" †" if any(unlike.get(task, {}).values()) else "")]
         apart = differences(scores)
-        grid.append([f"{task}{marks}", *(_best(scores, apart, name) for name in names)])
+        for protocol in names:  # those that no other one is told to be above
+            found = {n: scores[n][protocol] for n in sorted(scores) if protocol in scores[n]}
+            top = max(found, key=lambda n: found[n].value, default=0)
+            near = [
+                str(n)
+                for n in found
+                if n == top or not apart[min(n, top), max(n, top), protocol].told
+            ]
+            line.append(f"{', '.join(near)} ({found[top].value:.2f})" if near else "")
+        grid.append(line)
     return [
         "## Which curriculum generalises to which protocol",
         "",
@@ -360,17 +366,3 @@ def answer(tasks: Mapping[str, Scores], unlike: Mapping[str, Unlike]) -> list[st
         *markdown(grid).splitlines(),
         "",
     ]
-
-
-def _best(scores: Scores, apart: Differences, protocol: str) -> str:
-    """Returns the curricula that no other one is told to be above, and the best score."""
-    found = {number: table[protocol] for number, table in scores.items() if protocol in table}
-    if not found:
-        return ""
-    top = max(found, key=lambda number: found[number].value)
-    near = [
-        str(number)
-        for number in sorted(found)
-        if number == top or not apart[min(number, top), max(number, top), protocol].told
-    ]
-    return f"{', '.join(near)} ({found[top].value:.2f})"
