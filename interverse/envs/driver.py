@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from interverse.core.arrays import Array
 from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError
 from interverse.core.rng import Noise, check_seed, fresh_seed
-from interverse.envs.build import ActionChecker, check_episodes, select_worlds
+from interverse.envs.build import ActionChecker, build_world, check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import DRIVER_ARRAYS, DRIVER_PREFIX, Snapshot, shaping_options
 from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
@@ -432,6 +432,17 @@ class CopyableEnv:
 
     driver: Driver
     _made_with: Mapping[str, Any]  # what its constructor was given
+    render_mode: str | None
+
+    def _begin(self, num_worlds: int, options: Mapping[str, Any], **made_with: Any) -> World:
+        """Makes the worlds, and sets what single and vector environments have alike."""
+        self._made_with = {**made_with, **options}
+        self.render_mode = made_with["render_mode"]
+        world = build_world(made_with["world_id"], num_worlds, options)
+        self.driver = Driver(made_with["world_id"], world)
+        self.layout: Mapping[str, slice] = world.layout
+        self.observation_bounds = world.observation_bounds
+        return world
 
     @property
     def world(self) -> Any:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InterventionError, RenderError, missing_extra
 from interverse.core.rng import check_seed
-from interverse.envs.build import RESET_OPTIONS, build_world, check_render_mode, check_reset_options
-from interverse.envs.driver import CopyableEnv, Driver, Transition
+from interverse.envs.build import RESET_OPTIONS, check_render_mode, check_reset_options
+from interverse.envs.driver import CopyableEnv, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
 from interverse.scm import Intervention, Outcome
@@ -36,15 +36,10 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
 
     def __init__(self, world_id: str, render_mode: str | None = None, **options: Any) -> None:
         check_render_mode(render_mode, self.metadata["render_modes"])
-        world = build_world(world_id, 1, options)
-        self._made_with = {"world_id": world_id, "render_mode": render_mode, **options}
-        self.driver = Driver(world_id, world)
-        self.render_mode = render_mode
+        world = self._begin(1, options, world_id=world_id, render_mode=render_mode)
         self._window = RenderWindow(world_id, _FPS) if render_mode == "human" else None
         self.observation_space = world.observation_space
         self.action_space = world.action_space
-        self.layout: Mapping[str, slice] = world.layout
-        self.observation_bounds = world.observation_bounds
         self._owners = world.nested_info
         self._lasting: Mapping[str, Any] | None = None  # the latest `info` that lasts, ...
         self._entries: dict[str, Any] = {}  # ... world 0's entries of it, and those to be copied
@@ -53,11 +48,8 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
     def __repr__(self) -> str:
         """Names the world, where it stands, and what it takes."""
         driver, world = self.driver, self.world
-        where = (
-            f"seed {driver.seeds[0]}, episode {driver.episodes[0]}, step {driver.steps[0]}"
-            if driver.running.any()
-            else "not reset"
-        )
+        where = f"seed {driver.seeds[0]}, episode {driver.episodes[0]}, step {driver.steps[0]}"
+        where = where if driver.running.any() else "not reset"
         size = f"{len(world.variables)} variables, {world.max_steps} steps an episode"
         return f"<{driver.id}: {where}; {size}>"
 

@@ -19,8 +19,7 @@ from interverse.core.type_checks import blames_types
 from interverse.worlds.world import Index, WorldOptions, changed_options, parse_options
 
 DRIVER_PREFIX = "driver/"  # of the driver's own arrays in a snapshot
-_COUNTERS = ("seeds", "episodes", "steps")
-DRIVER_ARRAYS = (*_COUNTERS, "ended")  # the last: whether the last step ended the episode
+DRIVER_ARRAYS = ("seeds", "episodes", "steps", "ended")  # the last: in the last step
 _NOT_SHAPING = ("threads", "device", "contacts", "constraints")  # options that change no result
 _FORMAT = "interverse-snapshot-1"
 _EDITED = "model/"  # a simulator's fields, of which only those that were ever edited are saved
@@ -100,29 +99,36 @@ class Snapshot:
 
         Names and shapes must be those of the state that these worlds have now (`like`), if any.
         """
-        rows = self._rows(index, num_worlds)
+        held = self.num_worlds
+        if held not in (1, num_worlds, len(index)):
+            raise InvalidValueError(
+                f"the snapshot holds {held} worlds, {len(index)} are selected",
+                allowed=" or ".join(map(str, sorted({1, len(index), num_worlds}))),
+                fix="Select as many worlds as it holds, or make an environment with as many",
+            )
+        rows = np.zeros_like(index) if held == 1 else index if held == num_worlds else range(held)
         lengths = {len(np.atleast_1d(value)) for value in self.arrays.values()}
-        if lengths != {self.num_worlds}:
+        if lengths != {held}:
             raise Snapshot.misfit(f"its arrays have {sorted(lengths)} rows")
         out = {name: np.asarray(value)[rows] for name, value in self.arrays.items()}
-        _check_names(out, like)
-        _check_driver_arrays(out, len(rows))
-        _check_shapes(out, like or {})
+        # Arrays are missing or, where those of the world are known, unknown. One of the two moments
+        # may have edited fields of the model that the other has not.
+        known, wanted = like or {}, {DRIVER_PREFIX + name for name in DRIVER_ARRAYS}
+        strange = (wanted | known.keys()) - out.keys()
+        if like is not None:
+            strange |= out.keys() - wanted - known.keys()
+        if strange := {name for name in strange if not name.startswith(_EDITED)}:
+            raise Snapshot.misfit(f"{', '.join(sorted(strange)[:5])} missing or unknown")
+        for name in DRIVER_ARRAYS:
+            array, kind = out[DRIVER_PREFIX + name], "b" if name == "ended" else "i"
+            whole = array.shape == (len(rows),) and array.dtype.kind == kind
+            if not whole or (kind == "i" and np.any(array < 0)):
+                told = "true or false" if kind == "b" else "whole numbers from 0"
+                raise Snapshot.misfit(f"{name} must be {told}, one per world")
+        for name, now in known.items():
+            if name in out and out[name].shape[1:] != tuple(now.shape[1:]):
+                raise Snapshot.misfit(f"{name} has shape {out[name].shape[1:]}")
         return out
-
-    def _rows(self, index: Index, num_worlds: int) -> Index:
-        held = self.num_worlds
-        if held == 1:
-            return np.zeros(len(index), dtype=np.int64)
-        if held == num_worlds:
-            return index
-        if held == len(index):
-            return np.arange(held)
-        raise InvalidValueError(
-            f"the snapshot holds {held} worlds, {len(index)} are selected",
-            allowed=" or ".join(map(str, sorted({1, len(index), num_worlds}))),
-            fix="Select as many worlds as it holds, or make an environment with as many",
-        )
 
     @staticmethod
     def misfit(problem: object) -> InvalidValueError:
@@ -131,34 +137,6 @@ class Snapshot:
             f"the snapshot does not fit its world: {problem}",
             allowed="what snapshot() or Snapshot.from_bytes returned",
         )
-
-
-def _check_names(found: Mapping[str, Any], like: Mapping[str, Any] | None) -> None:
-    """Raises if arrays are missing or, where those of the world are known, unknown."""
-    wanted = {DRIVER_PREFIX + name for name in DRIVER_ARRAYS} | set(like or {})
-    strange = wanted - found.keys()
-    if like is not None:
-        strange |= found.keys() - wanted
-    # One of the two moments may have edited fields of the model that the other has not.
-    strange = {name for name in strange if not name.startswith(_EDITED)}
-    if strange:
-        raise Snapshot.misfit(f"{', '.join(sorted(strange)[:5])} missing or unknown")
-
-
-def _check_driver_arrays(found: Mapping[str, NDArray[Any]], count: int) -> None:
-    for name in _COUNTERS:
-        counts = found[DRIVER_PREFIX + name]
-        if counts.shape != (count,) or counts.dtype.kind != "i" or np.any(counts < 0):
-            raise Snapshot.misfit(f"{name} must be whole numbers from 0, one per world")
-    ended = found[DRIVER_PREFIX + "ended"]
-    if ended.shape != (count,) or ended.dtype.kind != "b":
-        raise Snapshot.misfit("ended must be true or false, one per world")
-
-
-def _check_shapes(found: Mapping[str, NDArray[Any]], like: Mapping[str, Any]) -> None:
-    for name, now in like.items():
-        if name in found and found[name].shape[1:] != tuple(now.shape[1:]):
-            raise Snapshot.misfit(f"{name} has shape {found[name].shape[1:]}")
 
 
 def shaping_options(options: WorldOptions) -> str:

@@ -23,20 +23,17 @@ from interverse.core.errors import (
 from interverse.core.rng import check_seed
 from interverse.envs.build import (
     VECTOR_RESET_OPTIONS,
-    build_world,
     check_render_mode,
     check_reset_options,
     select_worlds,
 )
-from interverse.envs.driver import CopyableEnv, Driver, Transition
+from interverse.envs.driver import CopyableEnv, Transition
 from interverse.envs.single import first
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import Intervention, Outcome
 
 _ENDED = "its episode has ended, and the next step starts another: intervene after that step"
-_MODES = {"next_step": AutoresetMode.NEXT_STEP, "same_step": AutoresetMode.SAME_STEP} | {
-    "disabled": AutoresetMode.DISABLED
-}
+_MODES = {mode.name.lower(): mode for mode in AutoresetMode}
 
 
 @final
@@ -53,23 +50,15 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
     ) -> None:
         check_render_mode(render_mode, ["rgb_array"])
         self.autoreset_mode = _autoreset(autoreset_mode)
-        world = build_world(world_id, num_envs, options)
-        self.driver = Driver(world_id, world)
-        self._made_with = {"world_id": world_id, "num_envs": num_envs, "render_mode": render_mode}
-        self._made_with |= {"autoreset_mode": self.autoreset_mode, **options}
+        made = {"world_id": world_id, "num_envs": num_envs, "render_mode": render_mode}
+        mode = {"autoreset_mode": self.autoreset_mode}
+        world = self._begin(num_envs, options, **made, **mode)
         self.num_envs = num_envs
-        self.render_mode = render_mode
-        self.metadata = {
-            "render_modes": ["rgb_array"],
-            "render_fps": 25,
-            "autoreset_mode": self.autoreset_mode,
-        }
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": 25, **mode}
         self.single_observation_space = world.observation_space
         self.single_action_space = world.action_space
         self.observation_space = _batched(world.observation_space, num_envs)
         self.action_space = batch_space(world.action_space, num_envs)
-        self.layout: Mapping[str, slice] = world.layout
-        self.observation_bounds = world.observation_bounds
         self._everyone = np.arange(num_envs)
 
     def reset(
@@ -88,9 +77,8 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         chosen = check_reset_options(options, VECTOR_RESET_OPTIONS, names)
         index = select_worlds(chosen.get("reset_mask"), self.num_envs)
         if not len(index) and not self.driver.running.all():
-            raise ResetNeededError(
-                "reset_mask selects no world before any reset", fix="Call reset() first"
-            )
+            told = "reset_mask selects no world before any reset"
+            raise ResetNeededError(told, fix="Call reset() first")
         seeds = self._seeds(seed, index)
         if "snapshot" in chosen:
             self.driver.restore(chosen["snapshot"], index)
@@ -206,9 +194,8 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         """
         index = select_worlds(worlds, self.num_envs)
         waits = self.resets_next[index]
-        outcome = self.driver.do(
-            values, worlds=index[~waits] if waits.any() else worlds, check=check
-        )
+        free = index[~waits] if waits.any() else worlds
+        outcome = self.driver.do(values, worlds=free, check=check)
         if waits.any():
             late = dict.fromkeys(index[waits].tolist(), _ENDED)
             outcome = replace(outcome, reasons={**outcome.reasons, **late})
@@ -259,9 +246,7 @@ def _with_rows(array: Any, rows: Any, chosen: NDArray[np.bool_]) -> Any:
 
 
 def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
-    if isinstance(mode, AutoresetMode):
-        return mode
-    name = str(mode).lower()
+    name = str(getattr(mode, "value", mode)).lower()
     for key, value in _MODES.items():
         if name in (key, value.value.lower()):
             return value
