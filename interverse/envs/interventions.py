@@ -40,13 +40,13 @@ class InterventionRules:
         self, given: Mapping[str, Any] | Intervention, index: Index, noise: Noise
     ) -> dict[str, NDArray[Any]]:
         """Returns one row of values per world of `index`; malformed input raises."""
-        variables, values = self._world.variables, given
+        variables = self._world.variables
         if not isinstance(given, Mapping) or not given.keys() <= variables.keys():
             intervention = as_intervention(given)  # raises for what is none
             for name in intervention.variables:  # one that Shift would read must exist
                 _settable(name, variables)
-            values = intervention.resolve(lambda name: self._values[name][index], noise)
-        return check_values(values, variables, index, self._world.num_worlds)  # type: ignore[arg-type]
+            given = intervention.resolve(lambda name: self._values[name][index], noise)
+        return check_values(given, variables, index, self._world.num_worlds)
 
     def read(self, name: str) -> NDArray[Any]:
         """Returns a variable's present values in every world, on the host."""
@@ -124,15 +124,13 @@ class InterventionRules:
         """Hands the world what really changes; returns why worlds refused it."""
         allowed = ~np.isin(index, list(refused))
         wanted = {name: self._held(name, differs) & allowed for name in sorted(rows)}
-        if not any(mask.any() for mask in wanted.values()):
-            return {}
         # Whether one of the variables follows from another.
         related = len(rows) > 1 and any(self.effects(n) & rows.keys() - {n} for n in rows)
         before = self._world.save(index) if related else None
         reasons = self._apply_grouped(rows, index, wanted)
         if before is None:
             return reasons
-        lost = self._reapply(rows, index, allowed & ~np.isin(index, list(reasons)))
+        lost = self.hold(rows, index, {**refused, **reasons})
         back = np.isin(index, list(lost))
         if back.any():
             self._world.load({name: part[back] for name, part in before.items()}, index[back])
@@ -149,35 +147,25 @@ class InterventionRules:
 
     def hold(self, rows: Rows, index: Index, refused: Mapping[int, str]) -> dict[int, str]:
         """Sets again what other asked values have changed; returns where asked values disagree."""
-        return self._reapply(rows, index, ~np.isin(index, list(refused)))
-
-    def _reapply(self, rows: Rows, index: Index, asked: NDArray[np.bool_]) -> dict[int, str]:
-        lost = self._not_holding(rows, index, asked)
-        if not any(mask.any() for mask in lost.values()):
-            return {}
+        lost = self._not_holding(rows, index, refused)
         reasons = self._apply_grouped(rows, index, lost)
-        still = self._not_holding(rows, index, asked & ~np.isin(index, list(reasons)))
+        still = self._not_holding(rows, index, {**refused, **reasons})
         for row, world in enumerate(index.tolist()):
             names = [name for name, mask in still.items() if mask[row]]
-            if names:
-                again = [name for name, mask in lost.items() if mask[row]]
-                reasons[world] = self._contradiction(names[0], [*again, *rows])
+            for name in names[:1]:  # it cannot hold, for another value stands for the same thing
+                others = [*(other for other, mask in lost.items() if mask[row]), *rows]
+                against = [o for o in others if o != name and name in self.effects(o)]
+                told = f"{name} and {against[0]} describe one thing and disagree" if against else ""
+                fix = "Set one of them, or give values that agree"
+                reasons[world] = explain(told or f"{name} cannot hold", fix=fix)
         return reasons
-
-    def _contradiction(self, name: str, others: list[str]) -> str:
-        """Returns the text that names a value that cannot hold and the one that stands for it."""
-        against = next((o for o in others if o != name and name in self.effects(o)), "")
-        both = f"{name} and {against}" if against else name
-        return explain(
-            f"{both} describe one thing and disagree" if against else f"{name} cannot hold",
-            fix="Set one of them, or give values that agree",
-        )
 
     def _apply_grouped(self, rows: Rows, index: Index, wanted: Masks) -> dict[int, str]:
         """Intervenes, worlds with the same set of changes together."""
-        names = list(wanted)
+        names, refused = list(wanted), dict[int, str]()
+        if not any(mask.any() for mask in wanted.values()):
+            return refused
         pattern = np.stack([wanted[name] for name in names], axis=1)
-        refused: dict[int, str] = {}
         for key in dict.fromkeys(map(tuple, pattern.tolist())):
             chosen = np.flatnonzero(np.all(pattern == key, axis=1))
             values = {name: rows[name][chosen] for name, on in zip(names, key, strict=True) if on}
@@ -190,9 +178,9 @@ class InterventionRules:
         causes = [c for c in differs if c != name and name in self.effects(c)]
         return np.asarray(np.any([differs[n] for n in (name, *causes)], axis=0))
 
-    def _not_holding(self, rows: Rows, index: Index, asked: NDArray[np.bool_]) -> Masks:
+    def _not_holding(self, rows: Rows, index: Index, refused: Mapping[int, str]) -> Masks:
         """Returns, by variable, where an asked value does not hold now."""
-        same = self._world.same_values
+        same, asked = self._world.same_values, ~np.isin(index, list(refused))
         return {n: asked & ~same(n, r, self._values[n][index]) for n, r in rows.items()}
 
 
@@ -241,9 +229,8 @@ def _settable(name: str, variables: Mapping[str, Variable]) -> Variable:
         fix = "See env.unwrapped.variables"
         raise InterventionError(unknown("variable", name, variables, fix=fix), [name])
     if variables[name].read_only:
-        raise InterventionError(
-            f"{name} can be read but not set", [name], allowed="variables not read_only"
-        )
+        told = f"{name} can be read but not set"
+        raise InterventionError(told, [name], allowed="variables not read_only")
     return variables[name]
 
 
@@ -263,12 +250,9 @@ def _numbers(name: str, value: Any, variable: Variable) -> NDArray[Any]:
         raise InterventionError(f"{name} is {array.tolist()}", [name], allowed="whole numbers")
     # What is a bound as float32 has it is the bound: the float32 next to .4 lies above it, so a
     # batch from A would lose the world at its end.
-    bounded = (variable.domain, variable.space_a, variable.space_b)
-    for space in bounded if array.dtype == np.float32 else ():
-        if (
-            isinstance(space, Space)
-            and array.shape[-len(space.shape) or array.ndim :] == space.shape
-        ):
-            for bound in (space.low, space.high):
-                cast = np.where(array == np.asarray(bound, np.float32), bound, cast)
+    shape, bounded = variable.domain.shape, (variable.domain, variable.space_a, variable.space_b)
+    if array.dtype == np.float32 and array.shape[-len(shape) or array.ndim :] == shape:
+        ends = [end for s in bounded if isinstance(s, Space) for end in (s.low, s.high)]
+        for bound in ends:
+            cast = np.where(array == np.asarray(bound, np.float32), bound, cast)
     return cast
