@@ -268,27 +268,28 @@ class Display:
     """Progress of runs: bars on a terminal, a line at least every 30 s anywhere else."""
 
     def __init__(self, *, show: bool = True, unit: str = "steps") -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._console = Console(stderr=True)
         self._show, self._unit = show, unit
-        self._lines = show and not self._console.is_terminal
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"))
-        more = (TimeRemainingColumn(), TextColumn("{task.fields[score]}"))
-        self._bars = Progress(
-            *columns, *more, console=self._console, disable=not show or self._lines
-        )
         self._moved: dict[Any, tuple[float, float]] = {}  # when a run began here, and at which step
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
+        if not show:
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self._lines = not console.is_terminal
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"))
+        more = (TimeRemainingColumn(), TextColumn("{task.fields[score]}"))
+        self._bars = Progress(*columns, *more, console=console, disable=self._lines)
 
     def __enter__(self) -> Self:
-        self._bars.__enter__()
-        if self._lines:
-            # A thread of its own: one update may take minutes, and a silent log looks dead.
-            self._thread = threading.Thread(target=self._repeat, daemon=True)
-            self._thread.start()
+        if self._show:
+            self._bars.__enter__()
+            if self._lines:
+                # A thread of its own: one update may take minutes, and a silent log looks dead.
+                self._thread = threading.Thread(target=self._repeat, daemon=True)
+                self._thread.start()
         return self
 
     def __exit__(
@@ -300,10 +301,13 @@ class Display:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        self._bars.__exit__(kind, error, trace)
+        if self._show:
+            self._bars.__exit__(kind, error, trace)
 
     def add(self, title: str, total: int) -> Any:
         """Adds a run; returns what `update` knows it by."""
+        if not self._show:
+            return None
         task = self._bars.add_task(title, total=total, score="")
         self._moved[task] = time.monotonic(), 0.0
         self._line(task)
@@ -311,6 +315,8 @@ class Display:
 
     def update(self, task: Any, step: int, text: str | None = None) -> None:
         """Shows how far a run is; `text` None leaves what was said last."""
+        if not self._show:
+            return
         if not self._moved[task][1]:  # the first steps may be those of an earlier try
             self._moved[task] = time.monotonic(), float(step)
         told: dict[str, Any] = {} if text is None else {"score": text}
@@ -332,7 +338,7 @@ class Display:
                 self._line(task)
 
     def _line(self, task: Any) -> None:
-        if not self._lines or task not in self._moved:
+        if task not in self._moved or not self._lines:
             return
         found = next(one for one in self._bars.tasks if one.id == task)
         done, total = int(found.completed), int(found.total or 0)

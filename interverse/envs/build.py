@@ -1,21 +1,17 @@
 """From an id and options to a world; all that enters one, checked before it is touched.
 
-An id and options make a world; `reset` takes options, episode numbers and selections of worlds, a
-step takes actions.
+An id and options make a world; `reset` takes options, episode numbers and selections of worlds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, final
+from typing import Any
 
-import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
-from interverse.core.arrays import clipped, to_numpy
+from interverse.core.arrays import to_numpy
 from interverse.core.errors import (
-    ActionError,
     InvalidValueError,
     UnknownNameError,
     check_whole,
@@ -90,109 +86,6 @@ def check_reset_options(
             if name in options:
                 raise InvalidValueError(f"reset got both a snapshot and a {name}", fix=fix)
     return options
-
-
-_FEW = 8  # numbers
-_SAMPLE = "env.action_space.sample() shows a valid one"
-
-
-@final
-class ActionChecker:
-    """Checks actions for a space and a number of worlds; the usual case takes no detour."""
-
-    def __init__(self, space: gym.Space[Any], num_worlds: int, *, clip: bool) -> None:
-        self._space, self._clip = space, clip
-        self._box = space if isinstance(space, gym.spaces.Box) else None
-        self._shape = (num_worlds, *(space.shape or ()))
-        few = num_worlds <= _FEW and self._box is not None
-        ends = (np.ravel(getattr(space, name)).tolist() if few else [] for name in ("low", "high"))
-        self._low, self._high = (end * num_worlds for end in ends)
-
-    def __call__(self, actions: Any) -> Any:
-        """Returns actions as (N, ...) in the space's type, or raises ActionError.
-
-        A tensor stays a tensor on its device.
-        """
-        box, clip = self._box, self._clip
-        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
-        if box is not None and real and actions.shape == self._shape:
-            if clip and np.isfinite(actions).all():
-                return clipped(actions, box.low, box.high)
-            few, low, high = actions.size <= _FEW, box.low, box.high
-            if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
-                return actions
-        tensor = hasattr(actions, "detach")
-        array: Any = actions if tensor else _as_array(actions)
-        if tuple(array.shape) != self._shape:
-            told = f"actions have shape {tuple(array.shape)}"
-            raise ActionError(told, allowed=f"{self._shape}", fix=_SAMPLE)
-        if tensor:
-            return self._tensor(array)
-        return self._discrete(array) if box is None else self._in_box(array, box)
-
-    def _within(self, actions: NDArray[Any]) -> bool:
-        """Returns whether a few actions lie in their box: faster one by one."""
-        for low, x, high in zip(self._low, actions.ravel().tolist(), self._high):  # noqa: B905
-            if not low <= x <= high:
-                return False
-        return True
-
-    def _tensor(self, tensor: Any) -> Any:
-        """Returns a tensor of actions where it is; one answer is read back from its device."""
-        if self._box is None:
-            return tensor.new_tensor(self._discrete(_as_array(tensor.detach().cpu())))
-        if not tensor.is_floating_point():
-            _as_array(tensor.detach().cpu())  # raises for what is no number
-            tensor = tensor.float()
-        low, high = tensor.new_tensor(self._box.low), tensor.new_tensor(self._box.high)
-        fits = tensor.isfinite() if self._clip else (tensor >= low) & (tensor <= high)
-        if not bool(fits.all()):
-            return self._in_box(tensor.detach().cpu().numpy(), self._box)  # raises, saying why
-        return tensor.clamp(low, high) if self._clip else tensor
-
-    def _in_box(self, array: NDArray[Any], box: gym.spaces.Box) -> NDArray[Any]:
-        array = array if array.dtype.kind == "f" else array.astype(box.dtype)
-        if not np.all(np.isfinite(array)):
-            raise ActionError("actions hold NaN or infinity", allowed="finite numbers")
-        if self._clip:
-            return clipped(array, box.low, box.high)
-        if np.any(array < box.low) or np.any(array > box.high):
-            raise ActionError(
-                f"actions reach from {array.min()} to {array.max()}",
-                allowed=f"{box.low.min()} to {box.high.max()}",
-                fix="Clip them to env.action_space",
-            )
-        return array
-
-    def _discrete(self, array: NDArray[Any]) -> NDArray[Any]:
-        space = self._space
-        if array.dtype.kind not in "iu":
-            told = f"actions have type {array.dtype}"
-            raise ActionError(told, allowed="whole numbers", fix=_SAMPLE)
-        if isinstance(space, gym.spaces.Discrete):
-            low, high = np.asarray(space.start), np.asarray(space.start + space.n - 1)
-        elif isinstance(space, gym.spaces.MultiDiscrete):
-            low, high = space.start, space.start + space.nvec - 1
-        else:
-            raise ActionError(f"no check for a {type(space).__name__} action space")
-        if np.any(array < low) or np.any(array > high):
-            raise ActionError(
-                f"actions reach from {array.min()} to {array.max()}",
-                allowed=f"{low.tolist()} to {high.tolist()}",
-                fix=_SAMPLE,
-            )
-        return array.astype(np.int64)
-
-
-def _as_array(value: object) -> NDArray[Any]:
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as problem:
-        raise ActionError(f"actions is no array: {problem}") from problem
-    if array.dtype.kind not in "iuf":
-        told = "bool" if array.dtype.kind == "b" else array.dtype
-        raise ActionError(f"actions has type {told}", allowed="numbers")
-    return array
 
 
 def select_worlds(worlds: object, num_worlds: int) -> Index:

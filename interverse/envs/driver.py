@@ -6,22 +6,27 @@ device keep their tensors: nothing is copied to the host but which worlds have e
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, final
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
-from interverse.core.errors import InterventionError, InvalidValueError, ResetNeededError
+from interverse.core.arrays import Array, clipped
+from interverse.core.errors import (
+    ActionError,
+    InterventionError,
+    InvalidValueError,
+    ResetNeededError,
+)
 from interverse.core.rng import Noise, check_seed, fresh_seed
-from interverse.envs.build import ActionChecker, build_world, check_episodes, select_worlds
+from interverse.envs.build import check_episodes, select_worlds
 from interverse.envs.interventions import InterventionRules, differs
 from interverse.envs.snapshot import DRIVER_ARRAYS, DRIVER_PREFIX, Snapshot, shaping_options
 from interverse.envs.values import FirstWorld, HostValues, PresentVariables, WorldValues, to_numpy
-from interverse.scm import CausalGraph, Intervention, Outcome, Variable
+from interverse.scm import Intervention, Outcome, Variable
 from interverse.sim.engine import SimulationError
 from interverse.worlds.world import Index, Observation, World
 
@@ -76,12 +81,112 @@ class InterventionHook(Protocol):
         """Acts after a step; returns entries for `info`, (N, ...) each."""
 
 
-_FEW = 8  # worlds
+_FEW = 8  # worlds, and numbers
+_SAMPLE = "env.action_space.sample() shows a valid one"
 
 
 def _broke_down(worlds: Sequence[int]) -> str:
     shown = ", ".join(map(str, worlds[:_FEW])) + (" and more" if len(worlds) > _FEW else "")
     return f"the physics of world {shown} broke down: a position or a velocity is not finite"
+
+
+@final
+class ActionChecker:
+    """Checks actions for a space and a number of worlds; the usual case takes no detour."""
+
+    def __init__(self, space: gym.Space[Any], num_worlds: int, *, clip: bool) -> None:
+        self._space, self._clip = space, clip
+        self._box = space if isinstance(space, gym.spaces.Box) else None
+        self._shape = (num_worlds, *(space.shape or ()))
+        few = num_worlds <= _FEW and self._box is not None
+        ends = (np.ravel(getattr(space, name)).tolist() if few else [] for name in ("low", "high"))
+        self._low, self._high = (end * num_worlds for end in ends)
+
+    def __call__(self, actions: Any) -> Any:
+        """Returns actions as (N, ...) in the space's type, or raises ActionError.
+
+        A tensor stays a tensor on its device.
+        """
+        box, clip = self._box, self._clip
+        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
+        if box is not None and real and actions.shape == self._shape:
+            if clip and np.isfinite(actions).all():
+                return clipped(actions, box.low, box.high)
+            few, low, high = actions.size <= _FEW, box.low, box.high
+            if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
+                return actions
+        tensor = hasattr(actions, "detach")
+        array: Any = actions if tensor else _as_array(actions)
+        if tuple(array.shape) != self._shape:
+            told = f"actions have shape {tuple(array.shape)}"
+            raise ActionError(told, allowed=f"{self._shape}", fix=_SAMPLE)
+        if tensor:
+            return self._tensor(array)
+        return self._discrete(array) if box is None else self._in_box(array, box)
+
+    def _within(self, actions: NDArray[Any]) -> bool:
+        """Returns whether a few actions lie in their box: faster one by one."""
+        for low, x, high in zip(self._low, actions.ravel().tolist(), self._high):  # noqa: B905
+            if not low <= x <= high:
+                return False
+        return True
+
+    def _tensor(self, tensor: Any) -> Any:
+        """Returns a tensor of actions where it is; one answer is read back from its device."""
+        if self._box is None:
+            return tensor.new_tensor(self._discrete(_as_array(tensor.detach().cpu())))
+        if not tensor.is_floating_point():
+            _as_array(tensor.detach().cpu())  # raises for what is no number
+            tensor = tensor.float()
+        low, high = tensor.new_tensor(self._box.low), tensor.new_tensor(self._box.high)
+        fits = tensor.isfinite() if self._clip else (tensor >= low) & (tensor <= high)
+        if not bool(fits.all()):
+            return self._in_box(tensor.detach().cpu().numpy(), self._box)  # raises, saying why
+        return tensor.clamp(low, high) if self._clip else tensor
+
+    def _in_box(self, array: NDArray[Any], box: gym.spaces.Box) -> NDArray[Any]:
+        array = array if array.dtype.kind == "f" else array.astype(box.dtype)
+        if not np.all(np.isfinite(array)):
+            raise ActionError("actions hold NaN or infinity", allowed="finite numbers")
+        if self._clip:
+            return clipped(array, box.low, box.high)
+        if np.any(array < box.low) or np.any(array > box.high):
+            raise ActionError(
+                f"actions reach from {array.min()} to {array.max()}",
+                allowed=f"{box.low.min()} to {box.high.max()}",
+                fix="Clip them to env.action_space",
+            )
+        return array
+
+    def _discrete(self, array: NDArray[Any]) -> NDArray[Any]:
+        space = self._space
+        if array.dtype.kind not in "iu":
+            told = f"actions have type {array.dtype}"
+            raise ActionError(told, allowed="whole numbers", fix=_SAMPLE)
+        if isinstance(space, gym.spaces.Discrete):
+            low, high = np.asarray(space.start), np.asarray(space.start + space.n - 1)
+        elif isinstance(space, gym.spaces.MultiDiscrete):
+            low, high = space.start, space.start + space.nvec - 1
+        else:
+            raise ActionError(f"no check for a {type(space).__name__} action space")
+        if np.any(array < low) or np.any(array > high):
+            raise ActionError(
+                f"actions reach from {array.min()} to {array.max()}",
+                allowed=f"{low.tolist()} to {high.tolist()}",
+                fix=_SAMPLE,
+            )
+        return array.astype(np.int64)
+
+
+def _as_array(value: object) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as problem:
+        raise ActionError(f"actions is no array: {problem}") from problem
+    if array.dtype.kind not in "iuf":
+        told = "bool" if array.dtype.kind == "b" else array.dtype
+        raise ActionError(f"actions has type {told}", allowed="numbers")
+    return array
 
 
 @final
@@ -417,72 +522,3 @@ class Driver:
             self.diverged.pop(world, None)
         self._edits += 1
         self._trim_log(index)
-
-
-_OF_ENV = ("spec", "action_space", "single_action_space", "_np_random", "_np_random_seed")
-_OF_DRIVER = ("seeds", "episodes", "steps", "ended", "hook", "starting_values", "skips_diverged")
-_LOG = ("_log", "_log_start")
-
-
-class CopyableEnv:
-    """An environment whose copy goes on as it does, bit for bit, and apart from it.
-
-    A copy is not recorded by what records the original, and has a window of its own.
-    """
-
-    driver: Driver
-    _made_with: Mapping[str, Any]  # what its constructor was given
-    render_mode: str | None
-
-    def _begin(self, num_worlds: int, options: Mapping[str, Any], **made_with: Any) -> World:
-        """Makes the worlds, and sets what single and vector environments have alike."""
-        self._made_with = {**made_with, **options}
-        self.render_mode = made_with["render_mode"]
-        world = build_world(made_with["world_id"], num_worlds, options)
-        self.driver = Driver(made_with["world_id"], world)
-        self.layout: Mapping[str, slice] = world.layout
-        self.observation_bounds = world.observation_bounds
-        return world
-
-    @property
-    def world(self) -> Any:
-        """The world itself (`interverse.worlds.world.World`), a batch of one or more."""
-        return self.driver.world
-
-    @property
-    def variables(self) -> Mapping[str, Variable]:
-        """Every variable, with its spaces as they are now (per world where they differ)."""
-        return self.driver.variables
-
-    @property
-    def graph(self) -> CausalGraph:
-        """The causal graph; a name that ends in ' is the next time slice."""
-        return self.driver.world.graph
-
-    def snapshot(self) -> Snapshot:
-        """Returns this moment, restorable in any env of the same id and options."""
-        return self.driver.snapshot()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        driver, begun = self.driver, self.driver.running.any()
-        moment = driver.snapshot() if begun else None
-        latched = {name: rows[0] for name, rows in driver.world.starting_values.items()}
-        parts = [{n: vars(self)[n] for n in _OF_ENV if n in vars(self)}]
-        parts += [{n: getattr(driver, n) for n in (*_OF_DRIVER, *_LOG)}]
-        return _make_again, (type(self), dict(self._made_with)), (moment, latched, *parts)
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        moment, latched, mine, of_driver = state
-        if latched:
-            self.driver.world.set_starting_state(latched)  # type: ignore[attr-defined]
-        if moment is not None:
-            self.driver.restore(moment, select_worlds(None, len(self.driver.steps)))
-        vars(self.driver).update(of_driver)
-        vars(self).update(mine)
-
-    def __copy__(self) -> Any:
-        return copy.deepcopy(self)  # worlds cannot be shared
-
-
-def _make_again(kind: Any, made_with: Mapping[str, Any]) -> Any:
-    return kind(**made_with)

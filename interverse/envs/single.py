@@ -1,7 +1,8 @@
-"""`WorldEnv`, one world as a `gymnasium.Env`: the batch of one."""
+"""`WorldEnv`, one world as a `gymnasium.Env`: the batch of one; what all environments have."""
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Collection, Mapping
 from typing import Any, final
@@ -12,15 +13,91 @@ from numpy.typing import NDArray
 
 from interverse.core.errors import InterventionError, RenderError, missing_extra
 from interverse.core.rng import check_seed
-from interverse.envs.build import RESET_OPTIONS, check_render_mode, check_reset_options
-from interverse.envs.driver import CopyableEnv, Transition
+from interverse.envs.build import (
+    RESET_OPTIONS,
+    build_world,
+    check_render_mode,
+    check_reset_options,
+    select_worlds,
+)
+from interverse.envs.driver import Driver, Transition
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import FirstWorld
-from interverse.scm import Intervention, Outcome
+from interverse.scm import CausalGraph, Intervention, Outcome, Variable
+from interverse.worlds.world import World
 
 _ALL = np.arange(1)
 _ARRAYS = (np.ndarray, np.generic)
 _FPS = 25  # pictures a second of a window or a video
+
+
+_OF_ENV = ("spec", "action_space", "single_action_space", "_np_random", "_np_random_seed")
+_OF_DRIVER = ("seeds", "episodes", "steps", "ended", "hook", "starting_values", "skips_diverged")
+_LOG = ("_log", "_log_start")
+
+
+class CopyableEnv:
+    """An environment whose copy goes on as it does, bit for bit, and apart from it.
+
+    A copy is not recorded by what records the original, and has a window of its own.
+    """
+
+    driver: Driver
+    _made_with: Mapping[str, Any]  # what its constructor was given
+    render_mode: str | None
+
+    def _begin(self, num_worlds: int, options: Mapping[str, Any], **made_with: Any) -> World:
+        """Makes the worlds, and sets what single and vector environments have alike."""
+        self._made_with = {**made_with, **options}
+        self.render_mode = made_with["render_mode"]
+        world = build_world(made_with["world_id"], num_worlds, options)
+        self.driver = Driver(made_with["world_id"], world)
+        self.layout: Mapping[str, slice] = world.layout
+        self.observation_bounds = world.observation_bounds
+        return world
+
+    @property
+    def world(self) -> Any:
+        """The world itself (`interverse.worlds.world.World`), a batch of one or more."""
+        return self.driver.world
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """Every variable, with its spaces as they are now (per world where they differ)."""
+        return self.driver.variables
+
+    @property
+    def graph(self) -> CausalGraph:
+        """The causal graph; a name that ends in ' is the next time slice."""
+        return self.driver.world.graph
+
+    def snapshot(self) -> Snapshot:
+        """Returns this moment, restorable in any env of the same id and options."""
+        return self.driver.snapshot()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        driver, begun = self.driver, self.driver.running.any()
+        moment = driver.snapshot() if begun else None
+        latched = {name: rows[0] for name, rows in driver.world.starting_values.items()}
+        parts = [{n: vars(self)[n] for n in _OF_ENV if n in vars(self)}]
+        parts += [{n: getattr(driver, n) for n in (*_OF_DRIVER, *_LOG)}]
+        return _make_again, (type(self), dict(self._made_with)), (moment, latched, *parts)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        moment, latched, mine, of_driver = state
+        if latched:
+            self.driver.world.set_starting_state(latched)  # type: ignore[attr-defined]
+        if moment is not None:
+            self.driver.restore(moment, select_worlds(None, len(self.driver.steps)))
+        vars(self.driver).update(of_driver)
+        vars(self).update(mine)
+
+    def __copy__(self) -> Any:
+        return copy.deepcopy(self)  # worlds cannot be shared
+
+
+def _make_again(kind: Any, made_with: Mapping[str, Any]) -> Any:
+    return kind(**made_with)
 
 
 @final

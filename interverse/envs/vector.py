@@ -27,8 +27,8 @@ from interverse.envs.build import (
     check_reset_options,
     select_worlds,
 )
-from interverse.envs.driver import CopyableEnv, Transition
-from interverse.envs.single import first
+from interverse.envs.driver import Transition
+from interverse.envs.single import CopyableEnv, first
 from interverse.envs.snapshot import Snapshot
 from interverse.scm import Intervention, Outcome
 

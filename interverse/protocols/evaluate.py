@@ -36,7 +36,6 @@ from interverse.envs.build import build_world
 from interverse.envs.driver import Driver
 from interverse.envs.single import first as first_world
 from interverse.envs.values import to_numpy
-from interverse.protocols import record
 from interverse.protocols.fingerprint import fingerprint, function_hash
 from interverse.protocols.measures import (
     Metric,
@@ -45,7 +44,14 @@ from interverse.protocols.measures import (
     is_registered,
     select_metrics,
 )
-from interverse.protocols.protocol import Protocol, Selection, check_unset, select_protocols
+from interverse.protocols.protocol import (
+    Protocol,
+    Selection,
+    check_unset,
+    describe,
+    protocol_from,
+    select_protocols,
+)
 from interverse.protocols.record import RUN_FILE, add_to_index, check_indexed, write_index
 from interverse.protocols.unit import ROWS, Unit, play, run_unit
 from interverse.results import Results
@@ -59,7 +65,7 @@ from interverse.rollouts.policy_world import (
     training_notes,
     unrecorded_note,
 )
-from interverse.rollouts.saved import pack_policy
+from interverse.rollouts.saved import is_named, pack_policy
 from interverse.scm.space import Choice, Space
 from interverse.scm.variable import Variable
 from interverse.worlds.own_code import own_code
@@ -138,7 +144,9 @@ def evaluate(
         trained.with_options(protocol.options)  # one that turns the interface is no test of it
     policy, options = trained.policy, trained.for_tests().with_options(options)
     about, engine, resolved = _check_world(task, options, chosen, policy, measured)
-    _tell(*training_notes(policy, task, asked, engine, tested), *about.get("notes", ()))
+    if not is_named(policy):  # a policy by name has learned nothing
+        _tell(*training_notes(policy, task, asked, engine, tested))
+    _tell(*about.get("notes", ()))
     label = experiment or policy_name(policy)
     identity = {  # what a folder is tied to: anything else may differ between two calls
         "task": task,
@@ -162,7 +170,7 @@ def evaluate(
         "seeds": list(tested),
         "versions": versions(),
         "code": {**code_identity(), **code},
-        "protocols": {p.name: record.describe(p) for p in chosen},
+        "protocols": {p.name: describe(p) for p in chosen},
         **about,
         "runs": [_run(identity, policy, options)],
     }
@@ -288,11 +296,12 @@ def _check_world(
             if own_code(task, settings):
                 _check_own(driver)
             as_policy(policy, world)
-            check_task(policy, task, world)
+            if not is_named(policy):
+                check_task(policy, task, world)
+                notes[unrecorded_note(policy, world)] = None
             for protocol in chosen:
                 protocol.check(driver)
                 notes[protocol.late_note(world.max_steps)] = None
-            notes[unrecorded_note(policy, world)] = None
             for metric in metrics:
                 for name in metric.values:
                     check_name(f"variable of metric {metric.name}", name, world.variables)
@@ -449,7 +458,7 @@ def _collect(
         for unit, rows in finished:
             if folder is not None:
                 file = folder / "units" / f"{unit.name}.parquet"
-                about = {"unit": _identity(unit), "protocol": record.describe(unit.protocol)}
+                about = {"unit": _identity(unit), "protocol": describe(unit.protocol)}
                 Results.from_rows(rows, about).to_parquet(file)
                 add_to_index(file)
             done[unit.name] = rows
@@ -498,7 +507,7 @@ def _check_same(
         again = replace(
             asked,
             options=options,
-            protocol=record.protocol_from(row["protocol"], unit.protocol),
+            protocol=protocol_from(row["protocol"], unit.protocol),
             seed=row["seed"],
             number=row["episode"] // ROWS,
             episodes=1,
@@ -539,5 +548,5 @@ def _table(units: list[Unit], folder: Path, provenance: Mapping[str, Any], label
 
 def _identity(unit: Unit) -> str:
     """A hash of what the unit's protocol is, so that an edited protocol is run again."""
-    text = json.dumps([unit.name, record.describe(unit.protocol)], sort_keys=True)
+    text = json.dumps([unit.name, describe(unit.protocol)], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

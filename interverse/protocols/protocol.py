@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from interverse.actors.actor import Actor, Moment, apply, choose, matching
 from interverse.actors.uniform import Everything, Regional
-from interverse.core.errors import InvalidValueError, UnknownNameError, unknown
+from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError, unknown
 from interverse.core.files.json_text import plain
 from interverse.core.rng import Noise
 from interverse.core.type_checks import check_types
@@ -207,6 +207,45 @@ class Protocol:
             if not refused:
                 break
         return refused
+
+
+# written where they are set
+_SPECIAL = ("everything", "grid", "paired", "options", "ranges", "by_name", "legacy")
+
+
+def describe(protocol: Protocol) -> dict[str, Any]:
+    """Returns a protocol as JSON; `protocol_from` reads it."""
+    usual = {"variables": dict(protocol.variables), "at": list(protocol.at)}
+    out: dict[str, Any] = {**usual, "note": protocol.note}
+    out |= {n: plain(getattr(protocol, n)) for n in _SPECIAL if getattr(protocol, n)}
+    if protocol.everything is not None:
+        out["without"] = list(protocol.without)
+    if len(protocol.grid) > 1:  # JSON sorts names, and the order says which one runs fastest
+        out["grid_order"] = list(protocol.grid)
+    return out
+
+
+def protocol_from(name: str, described: Mapping[str, Any]) -> Protocol:
+    """Returns the protocol that `describe` described.
+
+    >>> gusts = Protocol(name="gusts", variables={"push": "B"}, at=(0, 25))
+    >>> protocol_from("gusts", describe(gusts)) == gusts
+    True
+    """
+    given = dict(described)
+    order = given.pop("grid_order", list(given.get("grid", {})))
+    if len(order) > 1 and "grid_order" not in described:
+        raise FileFormatError(
+            f"the results do not hold the order of the grid of {name}", fix="Evaluate again"
+        )
+    if order:
+        given["grid"] = {variable: given["grid"][variable] for variable in order}
+    for key in ("at", "without"):
+        if key in given:
+            given[key] = tuple(given[key])
+    ranges = given.get("ranges", {}).items()
+    given["ranges"] = {n: {int(k): tuple(ends) for k, ends in p.items()} for n, p in ranges}
+    return Protocol(name=name, **given)
 
 
 @final

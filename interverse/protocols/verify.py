@@ -21,10 +21,10 @@ from interverse.core.errors import (
 from interverse.core.files.atomic import file_hash
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
-from interverse.protocols import record
 from interverse.protocols.evaluate import RESULT_FILE
 from interverse.protocols.fingerprint import fingerprint, recorded_policy
 from interverse.protocols.measures import select_metrics
+from interverse.protocols.protocol import protocol_from
 from interverse.protocols.record import RUN_FILE, read_index
 from interverse.protocols.unit import ROWS, Unit, play, unit_name
 from interverse.results import Results
@@ -114,7 +114,7 @@ def verify(
         unit = Unit(
             task=wanted[0]["task"],
             options={**told["options"], **({"contact": contact[1]} if contact else {})},
-            protocol=record.protocol_from(protocol, told["protocols"][protocol]),
+            protocol=protocol_from(protocol, told["protocols"][protocol]),
             seed=number_of_seed,
             number=number,
             episodes=len(wanted),

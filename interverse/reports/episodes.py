@@ -19,7 +19,7 @@ from interverse.core.errors import InterverseError, InvalidValueError, explain, 
 from interverse.core.files.atomic import make_folder
 from interverse.envs import make
 from interverse.protocols.fingerprint import fingerprint, recorded_policy
-from interverse.protocols.record import protocol_from
+from interverse.protocols.protocol import protocol_from
 from interverse.protocols.unit import Unit, watch
 from interverse.reports.attribute import attribute
 from interverse.results import Highlight, Results, highlights

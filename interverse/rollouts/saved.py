@@ -32,6 +32,11 @@ _MOST_ACTIONS = 100_000
 Saved = TypeVar("Saved")
 
 
+def is_named(given: object) -> bool:
+    """Returns whether a policy is one that worlds bring along: it has learned nothing."""
+    return isinstance(given, str) and given in NAMES
+
+
 def is_path(given: str) -> bool:
     """Returns whether a policy given as text is a path, not a name."""
     return given not in NAMES and Path(given).exists()

@@ -19,7 +19,7 @@ from interverse.core.errors import (
     InvalidValueError,
     ResetNeededError,
 )
-from interverse.envs.driver import Driver
+from interverse.envs.driver import ActionChecker, Driver
 from interverse.envs.snapshot import Snapshot
 from interverse.sim import SimulationError
 
@@ -313,8 +313,6 @@ def test_worlds_on_another_device_keep_their_tensors():
 
 def test_tensors_of_actions_are_checked_where_they_are():
     torch = pytest.importorskip("torch")
-    from interverse.envs.build import ActionChecker
-
     box = gym.spaces.Box(-1.0, 1.0, (2,), np.float32)
     checked = ActionChecker(box, 1, clip=False)
     inside = torch.tensor([[0.5, -0.5]])

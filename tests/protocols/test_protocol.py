@@ -13,8 +13,13 @@ from interverse.actors.actor import apply
 from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.wrappers import CurriculumVectorEnv
 from interverse.core.errors import InterverseError, InvalidValueError, UnknownNameError
-from interverse.protocols.protocol import Protocol, Region, select_protocols
-from interverse.protocols.record import describe, protocol_from
+from interverse.protocols.protocol import (
+    Protocol,
+    Region,
+    describe,
+    protocol_from,
+    select_protocols,
+)
 from interverse.reports.plots.bars import protocol_grid
 from interverse.results import tables
 

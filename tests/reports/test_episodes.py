@@ -13,8 +13,7 @@ import pytest
 import interverse as iv
 from interverse.cli import main
 from interverse.core.errors import FileFormatError, InvalidValueError
-from interverse.protocols.protocol import Protocol
-from interverse.protocols.record import describe, protocol_from
+from interverse.protocols.protocol import Protocol, describe, protocol_from
 from interverse.reports.episodes import contact_sheet, film, video
 from interverse.results import Results, highlights
 from interverse.rollouts.saved import trained_policy
