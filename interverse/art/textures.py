@@ -333,10 +333,8 @@ def tiles(size: int, side: int, *, pattern: str = "square") -> Masonry:
         return bricks(size, side, side, shifts=np.zeros(side))
     place = (np.arange(size) + 0.5) / size * side
     y, x = np.meshgrid(place, place, indexing="ij")
-    return {"diamond": _diamonds, "hexagon": _hexagons}[pattern](y, x, side)
-
-
-def _diamonds(y: FloatArray, x: FloatArray, side: int) -> Masonry:
+    if pattern == "hexagon":
+        return _hexagons(y, x, side)
     p, q = x + y, x - y
     a, b = np.floor(p).astype(np.int64), np.floor(q).astype(np.int64)
     across, down = p - a, q - b

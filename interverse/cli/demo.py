@@ -141,7 +141,7 @@ def demo(config: Demo) -> Path:
         ("Learn: two world models of the same play, and what they miss", _model_section),
     ):
         with console.status(title):
-            sections.append({"title": title, **make_section(config)})
+            sections.append({"title": title, "captions": [], **make_section(config)})
         told = "[yellow]left out[/]" if sections[-1].get("missing") else "[green]done[/]"
         console.print(f"{told}  {title}")
     page = config.out / "index.html"
@@ -209,7 +209,6 @@ def _imagine_section(config: Demo) -> dict[str, Any]:
     return {
         "text": "One episode and what it would have been. With an empty <code>do</code> the twin "
         "is the fact, bit for bit.",
-        "captions": [],
         "image": _save(figure, config.out / "imagine.png"),
         "code": "fact = iv.rollout(env, policy, seed=0)\n"
         'twin = iv.counterfactual(fact, {"box/friction": 0.2}, at=40)',
@@ -237,7 +236,7 @@ def _policy_section(config: Demo) -> dict[str, Any]:
         'iv.evaluate(trained_policy("picking_2"), task="trifinger/picking-v1", protocols="P0-P11")'
     )
     if importlib.util.find_spec("torch") is None:
-        return {"text": _LEFT_OUT, "captions": [], "code": code, "missing": True}
+        return {"text": _LEFT_OUT, "code": code, "missing": True}
     results = Results.concat(
         evaluate(
             trained_policy(f"{task}_2"),
@@ -304,7 +303,7 @@ def _looks_section(config: Demo) -> dict[str, Any]:
         left = (
             f"Left out, for want of Torch or dm_control: {install_line('torch,control')} adds both."
         )
-        return {"text": left, "captions": [], "code": code, "missing": True}
+        return {"text": left, "code": code, "missing": True}
     played = {
         look: rollout(_PIXEL_TASK, trained_policy(name), seed=config.seed, do=do)
         for look, (name, do) in _LOOKS.items()
@@ -331,7 +330,6 @@ def _looks_section(config: Demo) -> dict[str, Any]:
         f"makes the first {_WALK_DECISIONS} decisions of a walk, which earn at most "
         f"{2 * _WALK_DECISIONS}. <code>interverse explain</code> tells what each factor costs over "
         "many episodes.",
-        "captions": [],
         "image": _save(figure, config.out / "looks.png"),
         "code": code,
     }
@@ -341,7 +339,7 @@ def _model_section(config: Demo) -> dict[str, Any]:
     """Returns how well two small world models predict which block pushes which."""
     code = "interverse fit blocks/observed-3-v1 --model action_gnn --out runs/fit"
     if importlib.util.find_spec("torch") is None:
-        return {"text": _LEFT_OUT, "captions": [], "code": code, "missing": True}
+        return {"text": _LEFT_OUT, "code": code, "missing": True}
     figure, axis = plt.subplots(figsize=(8, 3.4))
     for colour, (name, hits) in zip(palette.POLICIES, _model_hits(config).items(), strict=False):
         axis.plot(list(hits), list(hits.values()), "o-", color=colour, lw=2, label=name)
@@ -352,7 +350,6 @@ def _model_section(config: Demo) -> dict[str, Any]:
         "text": "Three blocks push each other; the heavier wins. Both models learn from the same "
         "4,000 random moves. One tells a block's neighbours nothing of its action, so it cannot "
         "know that a block is pushed; the other does.",
-        "captions": [],
         "image": _save(figure, config.out / "model.png"),
         "code": code,
     }

@@ -131,7 +131,11 @@ def page(env: Any, *, whole: bool = False, edges: bool = False) -> Group:
     parts: list[Any] = [Panel(head, expand=False)]
     parts += [_VariableTable(variables.values()) if whole else _space_table(variables.values())]
     parts += [Text(""), _graph_text(graph)] if edges else []
-    parts += [Text(""), _option_table(type(world).options_type)] if whole else []
+    if whole:
+        options = option_rows(type(world).options_type)
+        rows = [(Text(row["name"], style="green"), row["default"], row["doc"]) for row in options]
+        header = ("name", "default", "what it does")
+        parts += [Text(""), sheet(header, rows, {"name"}, title="Options of make")]
     more = "" if edges else f"causal graph of {graph.number_of_edges()} edges: --edges"
     rest = sum(v.space_a is None and v.space_b is None for v in variables.values())
     if not whole:
@@ -295,11 +299,6 @@ def _which(parent: str, child: str, edges: list[tuple[str, str]]) -> str:
     shown = ", ".join(pairs[:_MOST_PAIRS])
     more = len(pairs) - _MOST_PAIRS
     return f"   {shown}" + (f" and {more} more" if more > 0 else "")
-
-
-def _option_table(kind: type[Any]) -> Table:
-    rows = [(Text(r["name"], style="green"), r["default"], r["doc"]) for r in option_rows(kind)]
-    return sheet(("name", "default", "what it does"), rows, {"name"}, title="Options of make")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,8 +80,13 @@ def evaluate(config: Any) -> Results:
     # Scores that every table has need no computing: naming one shows it.
     asked = given["metrics"]
     if "help" in asked:
-        table = _metrics_table()
-        tell(config, table.rows, table)
+        rows = []
+        for name in METRICS:
+            facts = metric_facts(name)
+            ends = "{:g} to {:g}".format(*facts["range"]) if facts.get("range") else ""
+            rows.append((name, ends, facts.get("better", "more"), facts.get("about", "")))
+        header = ("metric", "range", "better", "what it is")
+        tell(config, rows, TextTable(header=header, rows=tuple(rows)))
         return Results()
     given["metrics"] = tuple(name for name in asked if name not in (*SCORES, "all"))
     given["seeds"] = config.seeds[0] if len(config.seeds) == 1 else config.seeds
@@ -106,17 +111,6 @@ def _shown(results: Results, asked: tuple[str, ...]) -> TextTable:
     more = f"; also measured: {', '.join(rest)} (--metrics NAME or all)" if rest else ""
     header = tuple(metric_label(name) for name in table.header)
     return replace(table, header=header, caption=table.caption + more)
-
-
-def _metrics_table() -> TextTable:
-    """Returns the metrics that can be named, as their rows declare them."""
-    rows = []
-    for name in METRICS:
-        facts = metric_facts(name)
-        ends = facts.get("range")
-        told = "" if ends is None else f"{ends[0]:g} to {ends[1]:g}"
-        rows.append((name, told, facts.get("better", "more"), facts.get("about", "")))
-    return TextTable(header=("metric", "range", "better", "what it is"), rows=tuple(rows))
 
 
 def known_policy(given: str, task: str | None) -> PolicyWorld:

@@ -65,9 +65,16 @@ def report(config: Report) -> Path:
         own = folder / "policy" if is_run else policy_of_run(folder)
         if own is not None and (is_run or is_of_policy(part, own)):
             policies |= dict.fromkeys(part.experiments, own)
-    policies |= _named_policies(config.policy)
+    named: dict[str, Path] = {}
+    for pair in config.policy:
+        name, _, given = pair.partition("=")
+        if not (name and given and Path(shipped_path(given)).exists()):
+            allowed = f"EXPERIMENT=PATH, or as NAME one of {', '.join(SHIPPED)}"
+            raise InvalidValueError(f"policy {pair!r}", allowed=allowed)
+        check_once(name, named, config.policy)
+        named[name] = Path(shipped_path(given))
     target = config.out or config.folders[0] / "report"
-    shown: bool | Mapping[str, Path] = policies if config.episodes else False
+    shown: bool | Mapping[str, Path] = policies | named if config.episodes else False
     page = write_page(
         Results.concat(parts),
         target,
@@ -80,20 +87,6 @@ def report(config: Report) -> Path:
     made = {"page": page, **{name: sorted((target / name).iterdir()) for name in PARTS}}
     tell(config, made, str(page))
     return page
-
-
-def _named_policies(pairs: tuple[str, ...]) -> dict[str, Path]:
-    """Returns experiment -> path from EXPERIMENT=PATH or EXPERIMENT=NAME words."""
-    out: dict[str, Path] = {}
-    for pair in pairs:
-        name, equals, given = pair.partition("=")
-        path = Path(shipped_path(given))
-        if not (name and equals and given and path.exists()):
-            allowed = f"EXPERIMENT=PATH, or as NAME one of {', '.join(SHIPPED)}"
-            raise InvalidValueError(f"policy {pair!r}", allowed=allowed)
-        check_once(name, out, pairs)
-        out[name] = path
-    return out
 
 
 @dataclass(frozen=True, kw_only=True)

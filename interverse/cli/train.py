@@ -153,25 +153,22 @@ def training(command: Any) -> tuple[Any, Trainer]:
     kind, run = _family(command.family)
     values = {item.name: getattr(command, item.name) for item in fields(kind)}
     hyper, options = parse_pairs(command.hyper), parse_pairs(command.option)
-    if command.family == "batch":
-        values |= _batch_hyper(kind, hyper)
+    if command.family == "batch":  # the run's own hyper-parameters, and those of PPO
+        from interverse.agents.batch.ppo import PpoSettings  # loads Torch
+
+        hidden = {"brief", "demonstrations", "initial", "placed", "plain", "shown", "starts"}
+        ppo = {item.name for item in fields(PpoSettings)}
+        for name in hyper.keys() - hidden - ppo:
+            raise UnknownNameError(unknown("hyper-parameter", name, sorted(hidden | ppo)))
+        given: dict[str, Any] = {
+            n: tuple(v) if isinstance(v, list) else v for n, v in hyper.items()
+        }
+        values |= {name: value for name, value in given.items() if name in hidden}
+        values["settings"] = PpoSettings(**{n: v for n, v in given.items() if n in ppo})
         options = {"skip_frame": 3, **options}
     else:
         values["hyper"] = hyper
     return kind(**{**values, "options": options}), run
-
-
-def _batch_hyper(kind: type[Any], hyper: dict[str, Any]) -> dict[str, Any]:
-    """Returns hyper-parameters of the batch learner: the run's own, and those of PPO."""
-    from interverse.agents.batch.ppo import PpoSettings  # loads Torch
-
-    hidden = {"brief", "demonstrations", "initial", "placed", "plain", "shown", "starts"}
-    ppo = {item.name for item in fields(PpoSettings)}
-    for name in hyper.keys() - hidden - ppo:
-        raise UnknownNameError(unknown("hyper-parameter", name, sorted(hidden | ppo)))
-    given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in hyper.items()}
-    own = {name: value for name, value in given.items() if name in hidden}
-    return own | {"settings": PpoSettings(**{n: v for n, v in given.items() if n in ppo})}
 
 
 def train(command: Any) -> list[Path]:

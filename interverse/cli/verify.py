@@ -67,7 +67,17 @@ def diff(config: Diff) -> None:
     """Prints both tables and one line with the verdict."""
     a, b = (read_folder(folder).final() for folder in (config.a, config.b))
     made, scores = made_by(a, b), scored(a, b)
-    told = _difference_verdict(scores)
+    rows = [dict(zip(scores.header, row, strict=True)) for row in scores.rows]
+    differ = [
+        f"{row['score']} under {row['protocol']}" for row in rows if row["verdict"] == "differs"
+    ]
+    told = "The shared scores are equal to the last bit."
+    if not rows:
+        told = "Nothing to compare: they share no scored episode."
+    elif differ:
+        told = f"It matters: {', '.join(differ[:8])} differ beyond chance."
+    elif any(row["verdict"] == "within chance" for row in rows):
+        told = "Scores differ, but no more than chance explains."
     found = {"made_by": _rows(made), "scores": _rows(scores)}
     document = {**found, "note": scores.caption, "verdict": told}
     tell(config, document, made.lifted(), scores.lifted(), told)
@@ -78,17 +88,3 @@ def _rows(table: TextTable) -> list[dict[str, Any]]:
     names = [name.lower().rstrip("?").replace(" ", "_") for name in table.header]
     cells = ([asdict(c) if isinstance(c, Estimate) else c for c in row] for row in table.rows)
     return [dict(zip(names, row, strict=True)) for row in cells]
-
-
-def _difference_verdict(scores: TextTable) -> str:
-    verdicts = [row[-1] for row in scores.rows]
-    rows = [dict(zip(scores.header, row, strict=True)) for row in scores.rows]
-    differ = [row for row in rows if row["verdict"] == "differs"]
-    matters = [f"{row['score']} under {row['protocol']}" for row in differ]
-    if not verdicts:
-        return "Nothing to compare: they share no scored episode."
-    if matters:
-        return f"It matters: {', '.join(matters[:8])} differ beyond chance."
-    if "within chance" in verdicts:
-        return "Scores differ, but no more than chance explains."
-    return "The shared scores are equal to the last bit."

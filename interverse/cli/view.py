@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
@@ -45,8 +44,14 @@ def session_of(config: View) -> Session:
     """Returns the world to show; a trained policy comes with the options it was trained with."""
     options = parse_pairs(config.option, flag_names(config))
     id, policy = shipped_path(config.id), shipped_path(config.policy or "random")
-    if config.policy is None and id in WORLDS:
-        policy = _shipped_for(id, options)
+    torch = importlib.util.find_spec("torch") is not None
+    asks = torch and config.policy is None and id in WORLDS
+    for path in map(trained_policy, reversed(SHIPPED)) if asks else ():
+        known = policy_world(path)
+        with contextlib.suppress(InvalidValueError):  # it has learned under other options
+            if known.task == id and known.with_options(options) is not None:
+                policy = str(path)
+                break
     trained = id not in WORLDS and is_path(id)
     if trained or is_path(policy):
         known = known_policy(id if trained else policy, None if trained else id)
@@ -58,18 +63,6 @@ def session_of(config: View) -> Session:
             raise
         fix = "Or name the folder of a training run, or a policy of the package, such as pushing_1"
         raise UnknownNameError(str(error), fix=fix) from error
-
-
-def _shipped_for(id: str, options: Mapping[str, Any]) -> str:
-    """Returns the package's policy for a world made with these options, or "random"."""
-    for path in map(trained_policy, reversed(SHIPPED)):
-        if importlib.util.find_spec("torch") is None:
-            break
-        known = policy_world(path)
-        with contextlib.suppress(InvalidValueError):  # it has learned under other options
-            if known.task == id and known.with_options(options) is not None:
-                return str(path)
-    return "random"
 
 
 def view(config: View) -> None:

@@ -79,7 +79,31 @@ def declared(
         for j in range(i):
             if edge_of(j, i) in options.defaults:
                 matrix[i, j] = given[edge_of(j, i)].default
-    _check_defaults(options, given, matrix)
+    for name in options.defaults:
+        if given[name].read_only:
+            raise InvalidValueError(
+                f"{name} has a default, but can only be read", fix="Leave it out"
+            )
+    whole = given["graph/adjacency"].default
+    if "graph/adjacency" in options.defaults and not np.array_equal(whole, matrix):
+        raise InvalidValueError(
+            "defaults for graph/adjacency and for edges disagree", fix="Give one of them"
+        )
+    placed = [n for n in options.defaults if n.endswith("/position")]
+    if placed and options.moves:
+        raise InvalidValueError(
+            f"{placed[0]} has a default, but positions are drawn each episode",
+            fix="Pass movement='static', or intervene after the reset",
+        )
+    for name in options.defaults:
+        if name.endswith("/cpt"):
+            wrong = not_chances(name, np.asarray(given[name].default)[None])
+            if wrong:
+                raise InvalidValueError(wrong[0])
+    positions = [given[name_of(i, "position")].default for i in range(options.objects)]
+    clash = shared_cells(np.array(positions)[None])
+    if clash:
+        raise InvalidValueError(clash[0])
     rest = {n: v for n, v in options.defaults.items() if given[n].kind != "graph"}
     return matrix, with_defaults(declare(options, matrix, chances), rest)
 
@@ -106,36 +130,6 @@ def tables_of(options: ChemistryOptions) -> dict[int, NDArray[np.float64]]:
                 fix="Pass cpt='network', or a sparser graph",
             )
     return {v: chances_of(table) for v, table in enumerate(found) if v and table is not None}
-
-
-def _check_defaults(
-    options: ChemistryOptions, given: Mapping[str, Variable], matrix: NDArray[np.int64]
-) -> None:
-    for name in options.defaults:
-        if given[name].read_only:
-            raise InvalidValueError(
-                f"{name} has a default, but can only be read", fix="Leave it out"
-            )
-    whole = given["graph/adjacency"].default
-    if "graph/adjacency" in options.defaults and not np.array_equal(whole, matrix):
-        raise InvalidValueError(
-            "defaults for graph/adjacency and for edges disagree", fix="Give one of them"
-        )
-    placed = [n for n in options.defaults if n.endswith("/position")]
-    if placed and options.moves:
-        raise InvalidValueError(
-            f"{placed[0]} has a default, but positions are drawn each episode",
-            fix="Pass movement='static', or intervene after the reset",
-        )
-    for name in options.defaults:
-        if name.endswith("/cpt"):
-            wrong = not_chances(name, np.asarray(given[name].default)[None])
-            if wrong:
-                raise InvalidValueError(wrong[0])
-    positions = [given[name_of(i, "position")].default for i in range(options.objects)]
-    clash = shared_cells(np.array(positions)[None])
-    if clash:
-        raise InvalidValueError(clash[0])
 
 
 def places(options: ChemistryOptions) -> dict[str, Place]:

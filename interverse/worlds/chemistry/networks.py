@@ -70,7 +70,11 @@ class Screen:
                 weakest = self._weakest_edge(drawn, v)
                 if weakest > strongest:
                     best, strongest = drawn, weakest
-            kept = _with_object(kept, best, v)
+            if best is not kept:  # the network of object v alone
+                parts = {part: getattr(kept, part).copy() for part in cpt.PARTS}
+                for part, array in parts.items():
+                    array[:, v] = getattr(best, part)[:, v]
+                kept = replace(kept, **parts)
         return kept
 
     def effects(self, weights: CptWeights) -> NDArray[np.float64]:
@@ -117,16 +121,6 @@ class Screen:
             return np.asarray(cpt.probabilities(mechanisms, v, colors))
         first = cpt.first_layer_dense(mechanisms, v, self.features[colors])
         return np.diff(cpt.cumulative(mechanisms, v, first), axis=1, prepend=0.0)
-
-
-def _with_object(weights: CptWeights, other: CptWeights, v: int) -> CptWeights:
-    """Returns the networks with that of object v taken from others."""
-    if other is weights:
-        return weights
-    parts = {part: getattr(weights, part).copy() for part in cpt.PARTS}
-    for part, array in parts.items():
-        array[:, v] = getattr(other, part)[:, v]
-    return replace(weights, **parts)
 
 
 # --- files that the original saved --------------------------------------------------------------

@@ -174,16 +174,40 @@ class _Planner:
 
     def room(self, seed: int) -> Room:
         """Returns the room, furnished."""
+        draw, items = self.draw, [item_of(*wanted) for wanted in self.wanted]
         self._furnish(self.kind.along[:1], ())
-        self._place_large()
+        # What stands on the floor or hangs on a wall, the largest first.
+        large = [i for i, item in enumerate(items) if item.stand in ("floor", "wall")]
+        for i in sorted(large, key=lambda i: -float(np.prod(items[i].size))):
+            own = reach(*self.wanted[i])
+            if items[i].stand == "wall":
+                pose = _hung(draw, self.taken, self.wanted[i][0], own, self.openings)
+            else:
+                pose = against_wall(draw, self.taken, own, tries=80)
+            self._keep(i, pose)
         self._furnish(self.kind.along[1:], self.kind.middle)
-        self._place_small()
-        self._decorate()
+        # What stands on tops, several on one where they fit: a view shows one place.
+        order = list(self.tops)
+        draw.shuffle(order)
+        for i, wanted in enumerate(self.wanted):
+            if i not in large:
+                self._keep(i, _on_tops(draw, self.taken, order, *wanted))
+        # A few small things on each top, where they find room, and pictures on the walls.
+        for place in self.tops:
+            for _ in range(draw.count(0, 4)):
+                prop = CLUTTER[draw.one(list(CLUTTER))](draw)
+                own = prop.bounds()
+                self._stand(prop, on_top(draw, self.taken, place, own, own, tries=4))
+        for _ in range(draw.count(1, 4)):
+            prop, heights = painting(draw), (1.45, 1.65)
+            own = prop.bounds()
+            pose = against_wall(draw, self.taken, own, heights=heights, gap=0.0, tries=6)
+            self._stand(prop, pose)
         nowhere = Pose(np.zeros(3), 0.0)
-        for prop in fixtures(self.draw, self.size, self.style, self.openings):
+        for prop in fixtures(draw, self.size, self.style, self.openings):
             self.standing.append(Standing(prop, nowhere))
         things = tuple(self.things[i] for i in sorted(self.things))
-        items = [t.pose.bounds(reach(t.cls, t.instance)) for t in things]
+        boxes = [t.pose.bounds(reach(t.cls, t.instance)) for t in things]
         return Room(
             seed=seed,
             kind=self.name,
@@ -193,7 +217,7 @@ class _Planner:
             standing=tuple(self.standing),
             things=things,
             tops=tuple(self.tops),
-            taken=self.taken.without(items),
+            taken=self.taken.without(boxes),
         )
 
     def _openings(self) -> tuple[Opening, ...]:
@@ -244,45 +268,10 @@ class _Planner:
                     self.tops += [PlacedTop(top, self.standing[-1].pose) for top in prop.tops]
                     break
 
-    def _place_large(self) -> None:
-        """Places what stands on the floor or hangs on a wall, the largest first."""
-        items = [item_of(*wanted) for wanted in self.wanted]
-        large = [i for i, item in enumerate(items) if item.stand in ("floor", "wall")]
-        for i in sorted(large, key=lambda i: -float(np.prod(items[i].size))):
-            own = reach(*self.wanted[i])
-            if items[i].stand == "wall":
-                pose = _hung(self.draw, self.taken, self.wanted[i][0], own, self.openings)
-            else:
-                pose = against_wall(self.draw, self.taken, own, tries=80)
-            self._keep(i, pose)
-
-    def _place_small(self) -> None:
-        """Places what stands on tops, several on one where they fit: a view shows one place."""
-        order = list(self.tops)
-        self.draw.shuffle(order)
-        for i, wanted in enumerate(self.wanted):
-            if item_of(*wanted).stand not in ("floor", "wall"):
-                self._keep(i, _on_tops(self.draw, self.taken, order, *wanted))
-
     def _keep(self, index: int, pose: Pose | None) -> None:
         if pose is not None:
             self.things[index] = Thing(*self.wanted[index], pose)
             self.taken.add(pose.bounds(reach(*self.wanted[index])))
-
-    def _decorate(self) -> None:
-        """Puts a few small things on each top, where they find room, and pictures on the walls."""
-        draw = self.draw
-        for place in self.tops:
-            for _ in range(draw.count(0, 4)):
-                prop = CLUTTER[draw.one(list(CLUTTER))](draw)
-                own = prop.bounds()
-                self._stand(prop, on_top(draw, self.taken, place, own, own, tries=4))
-        for _ in range(draw.count(1, 4)):
-            prop, heights = painting(draw), (1.45, 1.65)
-            own = prop.bounds()
-            self._stand(
-                prop, against_wall(draw, self.taken, own, heights=heights, gap=0.0, tries=6)
-            )
 
 
 def place_item(room: Room, index: int, cls: str, instance: int) -> Pose | None:
