@@ -1,4 +1,4 @@
-"""Interverse: worlds you can intervene on.
+"""interverse: worlds you can intervene on.
 
 Importing registers the worlds with Gymnasium as lazy strings and does nothing else; every public
 name below is loaded when first used.

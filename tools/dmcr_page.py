@@ -2,7 +2,7 @@
 
 Usage: python tools/dmcr_page.py [--check]; writes the table of docs/control_results.md, or exits 1
 if it is not what the runs say. Files of results/dmcr hold the return of each test episode and of
-each replay under a factor; a test holds the tables of its README to them.
+each replay under a factor; a test holds the tables of its pages to them.
 """
 
 from __future__ import annotations

@@ -60,7 +60,13 @@ WALKS = {
         "torch", (("docs/data_and_models.md", "Fit a world model"),), "runs/fit/index.html"
     ),
     "recogniser": Walk(
-        "rooms", (("docs/pairs.md", "Collect"), ("docs/recognition.md", "")), "runs/icm/result.json"
+        "rooms",
+        (
+            ("docs/pairs.md", "Collect"),
+            ("docs/recognition.md", ""),
+            ("docs/recognition.md", "Train one model"),
+        ),
+        "runs/icm/result.json",
     ),
     "publisher": Walk(
         "rl,report,view",

@@ -213,7 +213,8 @@ def _numbers(values: Any) -> str:
         return ""
     if (flat == flat[0]).all():
         return f"{flat[0]:.4g}"
-    return f"({', '.join(f'{x:.3g}' for x in flat[:6])}{', ...' if flat.size > 6 else ''})"
+    comma = ",\N{NO-BREAK SPACE}" if flat.size <= 4 else ", "
+    return f"({comma.join(f'{x:.3g}' for x in flat[:6])}{', ...' if flat.size > 6 else ''})"
 
 
 def cli_reference() -> str:

@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 _MOST_HIGH = "max-height:420px;overflow:auto"
+_LONG = 70  # letters of a cell that is broken into more than two lines
 _CURVE = 240.0, 40.0  # width and height of a curve, pixels
 
 
@@ -17,13 +18,14 @@ def table_html(
     >>> table_html(["name"], [["<b>"]]).count("&lt;b&gt;")
     1
     """
-    head = "".join(f'<th style="text-align:left">{html.escape(name)}</th>' for name in header)
-    body = "".join(
-        "<tr>"
-        + "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in row)
-        + "</tr>"
-        for row in rows
-    )
+
+    def line(row: Sequence[str], tag: str) -> str:
+        """Returns a row; on a narrow page cells break into two lines and then the table scrolls."""
+        cells = [(min(len(c), _LONG) / 2, html.escape(c)) for c in row]
+        filled = (f'<{tag} style="text-align:left;min-width:{w:g}ch">{c}</{tag}>' for w, c in cells)
+        return f"<tr>{''.join(filled)}</tr>"
+
+    head, body = line(header, "th"), "".join(line(row, "td") for row in rows)
     above = f"<b>{html.escape(title)}</b>" if title else ""
     below = f'<div style="opacity:.7;max-width:80ch">{html.escape(note)}</div>' if note else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
