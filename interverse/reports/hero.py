@@ -1,6 +1,6 @@
 """The argument of the library in one picture: what scores seem to say, and what `do` says.
 
-One shipped policy. Above, six pictures of the same episode, one thing set in each. Below, scores in
+One shipped policy. Above, six pictures of the same episode, after one `do` each. Below, scores in
 A and in B over all protocols, where variables move together, beside the same episodes replayed
 with one variable moved alone. `interverse demo --hero FILE` makes it.
 """
@@ -49,6 +49,7 @@ _TOGETHER: Mapping[tuple[str, ...], str] = {
 }
 _PROTOCOL_EPISODES = 24  # under each of P0 to P11
 _BLUE, _PINK, _SAND = [0.25, 0.42, 0.75], [0.93, 0.6, 0.85], [0.85, 0.62, 0.45]
+_RIM = [0.14, 2.6, 0.0325]
 _PICTURES: Mapping[str, Mapping[str, Any]] = {
     "as trained": {},
     "all colours": {
@@ -60,8 +61,8 @@ _PICTURES: Mapping[str, Mapping[str, Any]] = {
         **{f"finger_2/{part}/color": _BLUE for part in ("base", "upper", "middle", "lower")},
     },
     "block of 90 g": {"block_0/mass": 0.09},
-    "goal at the rim": {"goal_0/cylindrical_position": [0.14, -1.9, 0.0325]},
-    "block of 9 cm": {"block_0/size": [0.09, 0.09, 0.09]},
+    "goal at the rim": {"goal_0/cylindrical_position": _RIM},
+    "start and goal at rim": {_STARTS[0]: [0.13, 0.3, 0.0325], _STARTS[1]: _RIM},
     "fingers start elsewhere": {"joint_positions": None},  # the middle of B
 }
 
@@ -86,10 +87,10 @@ class Hero:
 
 
 def make_hero(path: Path, *, episodes: int = 200, seed: int = 0) -> list[Path]:
-    """Plays all of it and writes the picture, and beside it a form for dark pages.
+    """Plays all of it and writes the picture, and forms for dark pages and narrow screens.
 
     Args:
-        path: of the PNG; the dark one's name ends in "-dark".
+        path: of the PNG; the others' names end in "-dark", "-narrow" and "-narrow-dark".
         episodes: how many varied starts, each replayed under every intervention.
         seed: of the episodes.
     """
@@ -118,17 +119,18 @@ def make_hero(path: Path, *, episodes: int = 200, seed: int = 0) -> list[Path]:
     scores = {gap.variable: gap for gap in compared}
     hero = Hero(shots, scores, found, int((~results.refused).sum()))
     make_folder(path.parent)
-    dark = path.with_name(f"{path.stem}-dark{path.suffix}")
     from PIL import Image  # comes with matplotlib
 
-    for file, is_dark in ((path, False), (dark, True)):
-        figure = draw_hero(hero, dark=is_dark)
-        figure.set_dpi(100)
-        figure.savefig(file, dpi=100, facecolor=figure.get_facecolor())
-        with Image.open(file) as picture:  # 256 colours are a third as large and look the same
+    files = []
+    for narrow, dark in ((False, False), (False, True), (True, False), (True, True)):
+        form = "-narrow" * narrow + "-dark" * dark
+        files.append(path.with_name(f"{path.stem}{form}{path.suffix}"))
+        figure = draw_hero(hero, dark=dark, narrow=narrow)
+        figure.savefig(files[-1], dpi=100, facecolor=figure.get_facecolor())
+        with Image.open(files[-1]) as picture:  # 256 colours are a third as large, look the same
             small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-        small.save(file, optimize=True)
-    return [path, dark]
+        small.save(files[-1], optimize=True)
+    return files
 
 
 def _shot(label: str, do: Mapping[str, Any], seed: int) -> Shot:
@@ -147,104 +149,93 @@ def _shot(label: str, do: Mapping[str, Any], seed: int) -> Shot:
 
 
 @style.styled
-def draw_hero(hero: Hero, *, dark: bool = False) -> Figure:
-    """Returns the figure, on white or for dark pages."""
+def draw_hero(hero: Hero, *, dark: bool = False, narrow: bool = False) -> Figure:
+    """Returns the figure, on white or for dark pages, for a page's width or that of a phone."""
     paper, ink = (palette.DARK_PAPER, palette.DARK_INK) if dark else ("white", palette.INK)
     soft, twin = (palette.DARK_SOFT, palette.DARK_TWIN) if dark else (palette.SOFT, palette.TWIN)
-    figure = Figure(figsize=(16, 9.2), facecolor=paper)
-    figure.text(0.03, 0.935, "Which variable breaks this robot?", size=31, weight="bold", color=ink)
-    told = "One trained policy, one seed. Each picture is the same episode, one thing set by do( )."
-    figure.text(0.03, 0.897, told, size=14.5, color=soft)
-    width = 0.94 / len(hero.shots)
+    columns, wide, high = (2, 8.0, 22.8) if narrow else (6, 16.0, 9.2)  # pictures a row; inches
+    label, small = (16.5, 15.5) if narrow else (13.0, 11.5)  # sizes of letters
+    figure = Figure(figsize=(wide, high), facecolor=paper)
+
+    def axes_at(x: float, top: float, width: float, height: float) -> Axes:
+        """Adds axes by their place from the top left corner, in inches."""
+        found = figure.add_axes((x / wide, 1 - (top + height) / high, width / wide, height / high))
+        found.set_facecolor(paper)
+        return found
+
+    line = "\n" if narrow else " "
+    episode = "One trained policy, one seed. Each picture is the same episode,"
+    size, second = (26, 16.5) if narrow else (31, 14.5)
+    figure.text(0.03, 1 - 0.6 / high, "Which variable breaks this robot?", size=size, weight="bold",
+        color=ink)  # fmt: skip
+    told = f"{episode}{line}one thing set by do( )."
+    figure.text(0.03, 1 - 0.75 / high, told, size=second, va="top", color=soft)
+    width = 0.94 * wide / columns
+    height = 0.75 * (width - 0.17) if narrow else 2.25
     for place, shot in enumerate(hero.shots):
-        axes = figure.add_axes((0.03 + place * width, 0.6, width - 0.011, 0.245))
-        _draw_shot(axes, shot, ink, first=place == 0)
-    rows = [(name,) for name in hero.scores] + hero.found.combined
-    ends = [e for key in rows for e in (hero.found.cost(*key).high, hero.found.cost(*key).value)]
+        row, column = divmod(place, columns)
+        top = (1.9 + row * (height + 0.55)) if narrow else 1.43
+        axes = axes_at(0.03 * wide + column * width, top, width - 0.17, height)
+        rows, across = shot.picture.shape[:2]
+        cut = 0 if narrow else (across - rows) // 2  # a square, the goal in its middle
+        axes.imshow(shot.picture[:, cut : across - cut], interpolation="lanczos", aspect="auto")
+        style.bare(axes)
+        fair = palette.FAIR if shot.score > 0.3 else palette.BAD
+        color = palette.GOOD if shot.score > 0.9 else fair
+        axes.spines[:].set(edgecolor=color, linewidth=3, visible=True)
+        title = f"do: {shot.label}" if place else shot.label
+        axes.set_title(title, size=label - 0.5, color=ink, pad=6, weight="normal")
+        axes.text(0.97, 0.05, f"{shot.score:.2f}", transform=axes.transAxes, ha="right",
+            va="bottom", size=20, weight="bold", color="white", bbox={
+            "boxstyle": "round,pad=.25", "facecolor": color, "edgecolor": "none"})  # fmt: skip
+    keys = [(name,) for name in hero.scores] + hero.found.combined
+    ends = [e for key in keys for e in (hero.found.cost(*key).high, hero.found.cost(*key).value)]
     ends += [float(gap.loss.high) for gap in hero.scores.values()]
-    lowest = min(0.0, *(hero.found.cost(*key).low for key in rows), -0.01)
-    left = figure.add_axes((0.2, 0.065, 0.35, 0.41))
-    right = figure.add_axes((0.62, 0.065, 0.35, 0.41))
-    for axes in (left, right):
-        axes.set_facecolor(paper)
-        axes.set(xlim=(lowest, 1.12 * np.nanmax(ends)), ylim=(len(rows) - 0.4, -0.6))
-        axes.set_xticks([])
-        axes.tick_params(axis="y", length=0)
+    lowest = min(0.0, *(hero.found.cost(*key).low for key in keys), -0.01)
+    left, right = (
+        (axes_at(3.3, 12.5, 4.1, 4.1), axes_at(3.3, 17.9, 4.1, 4.1))
+        if narrow
+        else (axes_at(3.2, 4.83, 5.6, 3.77), axes_at(9.92, 4.83, 5.6, 3.77))
+    )
+    labels = [_TOGETHER.get(key) or " + ".join(key) for key in keys]
+    known = int(np.sum(~np.isnan(hero.found.scores[()])))
+    in_scores = f"score in A minus score in B, protocols P0 to P11, {hero.count} episodes"
+    in_do = f"the same {known} episodes, only this moved from A to B"
+    for axes, told, about, color in (
+        (left, "What the scores say", in_scores, soft),
+        (right, "What do( ) says", in_do, twin),
+    ):
+        axes.set(xlim=(lowest, 1.12 * np.nanmax(ends)), ylim=(len(keys) - 0.4, -0.6), xticks=[])
+        axes.tick_params(axis="y", length=0, pad=12, labelleft=narrow or axes is left)
         axes.grid(visible=False)
         axes.spines[["top", "right", "bottom"]].set_visible(False)
         axes.spines["left"].set(color=soft, position=("data", 0.0))
-    labels = [_TOGETHER.get(key) or " + ".join(key) for key in rows]
-    left.set_yticks(range(len(rows)), labels, size=13, color=ink)
-    right.set_yticks([])
-    for y, key in enumerate(rows):
+        axes.set_yticks(range(len(keys)), labels, size=label, color=ink)
+        start = -3.05 / 4.1 if narrow else 0.0  # of the words above, in widths of the axes
+        axes.set_title(told, loc="left", x=start, size=label + 4, weight="bold", color=color,
+            pad=2 * small)  # fmt: skip
+        axes.text(start, 1.02, about, transform=axes.transAxes, size=small, color=soft)
+    for y, key in enumerate(keys):
         gap = hero.scores.get(key[0]) if len(key) == 1 else None
         if gap is not None:
             value, ends_ = float(gap.loss.estimate), (float(gap.loss.low), float(gap.loss.high))
-            _bar(left, y, value, ends_, palette.FACT, ink)
+            _bar(left, y, value, ends_, palette.FACT, ink, small)
         cost = hero.found.cost(*key)
-        _bar(right, y, cost.value, (cost.low, cost.high), twin, ink, bold=True)
-    known = int(np.sum(~np.isnan(hero.found.scores[()])))
-    for axes, told, color in (
-        (left, "What the scores say", soft),
-        (right, "What do( ) says", twin),
-    ):
-        axes.set_title(told, loc="left", size=17, weight="bold", color=color, pad=24)
-    small: dict[str, Any] = {"size": 11.5, "color": soft}
-    left.text(0, 1.02, f"score in A minus score in B, protocols P0 to P11, {hero.count} episodes",
-        transform=left.transAxes, **small)  # fmt: skip
-    right.text(0, 1.02, f"the same {known} episodes, only this moved from A to B",
-        transform=right.transAxes, **small)  # fmt: skip
-    figure.text(
-        0.03,
-        0.018,
-        f"{POLICY} comes with interverse; {TASK}. Score: fraction of the goal that the block fills "
-        "at the end. Bars are means, lines 95% intervals.",
-        size=11,
-        color=soft,
+        _bar(right, y, cost.value, (cost.low, cost.high), twin, ink, small, weight="bold")
+    foot = (
+        f"{POLICY} comes with interverse; {TASK}. Score: fraction of the goal{line}that the block "
+        "fills at the end. Bars are means, lines 95% intervals."
     )
+    figure.text(0.03, 0.17 / high, foot, size=small - 2 * narrow, color=soft)
     return figure
 
 
-def _draw_shot(axes: Axes, shot: Shot, ink: str, *, first: bool) -> None:
-    rows, columns = shot.picture.shape[:2]
-    cut = (columns - rows) // 2  # a square, the goal in its middle
-    axes.imshow(shot.picture[:, cut : columns - cut], interpolation="lanczos", aspect="auto")
-    style.bare(axes)
-    color = palette.GOOD if shot.score > 0.9 else palette.FAIR if shot.score > 0.3 else palette.BAD
-    axes.spines[:].set(edgecolor=color, linewidth=3, visible=True)
-    axes.set_title(
-        shot.label if first else f"do: {shot.label}", size=12.5, color=ink, pad=6, weight="normal"
-    )
-    axes.text(
-        0.97,
-        0.05,
-        f"{shot.score:.2f}",
-        transform=axes.transAxes,
-        ha="right",
-        va="bottom",
-        size=20,
-        weight="bold",
-        color="white",
-        bbox={"boxstyle": "round,pad=.25", "facecolor": color, "edgecolor": "none"},
-    )
-
-
-def _bar(
-    axes: Axes,
-    y: int,
-    value: float,
-    ends: tuple[float, float],
-    color: str,
-    ink: str,
-    *,
-    bold: bool = False,
-) -> None:
+def _bar(axes: Axes, y: int, value: float, ends: tuple[float, float], color: str, ink: str,
+    size: float, *, weight: str = "normal") -> None:  # fmt: skip
     axes.barh(y, value, 0.62, color=color)
     low, high = ends
     if high - low > 0.004:
         axes.plot([low, high], [y, y], color=ink, linewidth=1.3)
     at = max(value, 0.0 if np.isnan(high) else high, 0.0)
-    weight = "bold" if bold else "normal"
-    axes.annotate(
-        f"{value:z.2f}", (at, y), (6, 0), textcoords="offset points", va="center", color=ink,
-        size=11.5, weight=weight)  # fmt: skip
+    axes.annotate(f"{value:z.2f}", (at, y), (6, 0), textcoords="offset points", va="center",
+        color=ink, size=size, weight=weight)  # fmt: skip

@@ -302,6 +302,7 @@ def _render(results: Results, metric: str, sections: list[Section], title: str) 
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     one = {"experiment": len(results.experiments) == 1, "task": len(results.tasks) == 1}
+    one["refused"] = not results.refused.any()
     view = functools.partial(table_view, lifted=[name for name, only in one.items() if only])
     environment.globals.update(table_view=view, is_video=lambda path: path.endswith(VIDEOS))
     provenance = results.provenance

@@ -20,7 +20,9 @@ _STYLE = (
     "table{display:block;overflow-x:auto;border-collapse:collapse;font-size:13px}"
     "th,td{padding:.3em .7em;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid #e4e7eb}th:first-child,td:first-child{text-align:left}"
-    "img{max-width:100%}"
+    "img{max-width:100%}@media(max-width:700px){p:has(img){overflow-x:auto}"
+    "img{max-width:none;width:560px}}@media(prefers-color-scheme:dark){body{background:#14181f;"
+    "color:#e8eaee}th,td{border-color:#333a45}img{background:#fff}}"
 )
 
 

@@ -141,7 +141,8 @@ class SavedPolicy(ABC):
         """Returns the policy in a folder; a torn or foreign one raises FileFormatError."""
 
         def make(told: dict[str, Any], held: dict[str, Any]) -> Any:
-            # Small files have weights in half precision, or as bytes with scales.
+            # Small files have weights in half precision, or as bytes with scales. The product below
+            # copies: an action of one world rounds by where weights lie, in a mapped file anywhere.
             scales = {n.removesuffix(_SCALE): v for n, v in held.items() if n.endswith(_SCALE)}
             rest = {name: v.float() for name, v in held.items() if not name.endswith(_SCALE)}
             card = cls.card_type(**told)
