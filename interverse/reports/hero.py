@@ -164,11 +164,10 @@ def draw_hero(hero: Hero, *, dark: bool = False, narrow: bool = False) -> Figure
         return found
 
     line = "\n" if narrow else " "
-    episode = "One trained policy, one seed. Each picture is the same episode,"
     size, second = (26, 16.5) if narrow else (31, 14.5)
     figure.text(0.03, 1 - 0.6 / high, "Which variable breaks this robot?", size=size, weight="bold",
         color=ink)  # fmt: skip
-    told = f"{episode}{line}one thing set by do( )."
+    told = f"One trained policy, one seed.{line}Each picture is the same episode after one do( )."
     figure.text(0.03, 1 - 0.75 / high, told, size=second, va="top", color=soft)
     width = 0.94 * wide / columns
     height = 0.75 * (width - 0.17) if narrow else 2.25
