@@ -15,7 +15,7 @@ Deviations we chose, each with its reason:
 - Inverse kinematics is exact and adds no 11 mm to the height of a tip; the slow convergence of the
   original's is kept as a lag of 50 ms, which its recorded lifts show.
 - Scenes of more than ten blocks are solved with softer friction between blocks, for speed: see
-  `contacts.PILE`, and tests/worlds/trifinger/test_piles.py for what that may not change.
+  `contacts.PILE`, and tests/worlds/trifinger/test_mjcf.py for what that may not change.
 - A stopping block may come to rest sooner: the original's last millimetre takes up to 0.19 s.
 """
 
