@@ -1,4 +1,4 @@
-"""A dataclass checks what its fields declare, once, in the order base, bounds, own rules."""
+"""Fields with bounds, and tables whose rows load when they are asked for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import tyro
 
 from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.core.registry import Entry, Registry
 from interverse.core.type_checks import (
     Positive,
     Seed,
@@ -82,3 +83,29 @@ def test_what_is_not_is_refused_by_its_name(given: dict[str, Any], error, text):
 def test_a_command_line_reads_the_fields_as_if_they_had_no_bounds():
     made = tyro.cli(Options, args=["--layers", "2", "3", "--tables", "one", "--share", "0.25"])
     assert (made.layers, made.tables, made.share) == ((2, 3), ("one",), 0.25)
+
+
+def test_nothing_is_imported_until_asked_for():
+    table = Registry("thing", {"broken": Entry("no_such_module:x"), "root": Entry("math:sqrt")})
+    assert "broken" in table
+    assert table.load("root")(4.0) == 2.0
+    with pytest.raises(ModuleNotFoundError):
+        table.load("broken")
+
+
+def test_a_duplicate_raises():
+    table = Registry("thing", {"a": Entry("math:sqrt")})
+    with pytest.raises(InvalidValueError, match="'a' is registered already, as math:sqrt"):
+        table.add("a", Entry("math:cos"))
+
+
+def test_an_unknown_name_gets_a_suggestion():
+    table = Registry("thing", {"chain": Entry("math:sqrt"), "full": Entry("math:cos")})
+    with pytest.raises(UnknownNameError, match=r"unknown thing 'chian'\. Did you mean 'chain'"):
+        table["chian"]
+
+
+@pytest.mark.parametrize("target", ["math", "math:", ":sqrt", ""])
+def test_a_malformed_target_raises(target):
+    with pytest.raises(InvalidValueError, match="target of thing"):
+        Registry("thing", {"a": Entry(target)})

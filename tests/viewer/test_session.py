@@ -1,9 +1,11 @@
-"""A session: every do is logged, can be refused, taken back, replayed and exported."""
+"""A session: every do is logged, refused, taken back, replayed, exported; orders wait a turn."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import interverse as iv
 from interverse.core.errors import InterventionError, InvalidValueError, UnknownNameError
 from interverse.rollouts.runner import Recorder
+from interverse.viewer.desk import Orders
 from interverse.viewer.ghost import Ghost
 from interverse.viewer.graph import causes_text
 from interverse.viewer.history import as_json, as_python
@@ -361,3 +364,44 @@ def test_a_dragged_slider_of_a_room_draws_one_picture_a_move(monkeypatch, opened
     ghost.follow()
     assert ghost.frames[0].shape == session.picture().shape == (336, 336, 3)
     assert (blended(session.picture(), ghost.frames[0]) != session.picture()).any()
+
+
+def drained(orders):
+    while (order := orders.take(0.0)) is not None:
+        order()
+
+
+def test_the_last_of_a_key_wins():
+    orders, done = Orders(), []
+    for number in range(5):
+        orders.put("slider", lambda n=number: done.append(n))
+    orders.put("button", lambda: done.append("pressed"))
+    drained(orders)
+    assert done == [4, "pressed"]
+
+
+def test_what_is_typed_rests_first():
+    orders, done = Orders(), []
+    orders.put("field", lambda: done.append("0"), wait=0.2)
+    orders.put("field", lambda: done.append("0.5"), wait=0.2)
+    orders.put("button", lambda: done.append("pressed"))
+    drained(orders)
+    assert done == ["pressed"]
+    assert orders.waiting("field")
+    order = orders.take(5.0)
+    assert order is not None
+    order()
+    assert done == ["pressed", "0.5"]
+    assert not orders.waiting("field")
+
+
+def test_a_waiting_thread_wakes():
+    orders = Orders()
+    threading.Timer(0.05, lambda: orders.put("a", lambda: None)).start()
+    start = time.monotonic()
+    assert orders.take(10.0) is not None
+    assert time.monotonic() - start < 5.0
+
+
+def test_nothing_comes_after_its_time():
+    assert Orders().take(0.01) is None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import time
 from functools import partial
 from pathlib import Path
 
@@ -11,8 +13,10 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+import interverse as iv
 from interverse.agents import tagged
 from interverse.agents.pixel import train as run_module
+from interverse.agents.pixel.actors import ActorError, Actors
 from interverse.agents.pixel.augment import centre_crop
 from interverse.agents.pixel.config import (
     PixelHyper,
@@ -31,7 +35,7 @@ from interverse.core.run import CHECKPOINTS, Run
 from interverse.rollouts.exported import PixelCard, PixelPolicy
 from interverse.rollouts.policy import as_policy
 from interverse.rollouts.saved import CARD
-from tests.agents.pixel.dot import SIZE, Dot, PlainDot
+from tests.agents.pixel.dot import LENGTH, SIZE, Dot, PlainDot
 
 TINY = {
     "image_size": SIZE,
@@ -376,3 +380,119 @@ def test_it_learns(tmp_path):
     curves = json.loads((tmp_path / "curves.json").read_text())
     random = np.mean([row["return"] for row in curves["episodes"][:2]])
     assert curves["evaluations"][-1]["mean"] > max(1.15 * random, 9.5)
+
+
+TASK = "control/cartpole_balance-v1"
+OPTIONS = {"image_size": 64, "frame_stack": 3, "frame_skip": 8}
+
+
+def returns(policy, episodes: int = 10) -> np.ndarray:
+    """Returns the returns of the first episodes of seed 1000, each of its whole length."""
+    env = iv.make(TASK, **OPTIONS)
+    act, totals = as_policy(policy, env.world), []
+    for episode in range(episodes):
+        seen, _ = env.reset(seed=1000, options={"episode": episode})
+        act.reset(np.ones(1, dtype=bool), np.array([1000 + episode]))
+        total, done = 0.0, False
+        while not done:
+            seen, reward, terminated, truncated, _ = env.step(act(seen[None])[0])
+            total, done = total + reward, terminated or truncated
+        totals.append(total)
+    env.close()
+    return np.array(totals)
+
+
+@pytest.mark.parametrize(
+    ("name", "agent", "file", "every"),
+    [
+        ("TD-MPC2", "tdmpc2", "h200.json", 1000),
+        ("SODA (one random filter a batch)", "soda", "small.json", 500),
+        ("SVEA", "svea", "small.json", 500),
+        ("SGQN", "sgqn", "small.json", 500),
+    ],
+)
+def test_the_printed_curves_are_those_of_the_runs(repository, name, agent, file, every):
+    held = json.loads((repository / "results" / "dmcr" / file).read_text())["runs"]
+    (run,) = [run for run in held if run["agent"] == agent]
+    ends, returns = np.array(run["training_returns"]).T
+    parts = range(every, run["decisions"] + 1, every)
+    means = [returns[(ends > at - every) & (ends <= at)].mean() for at in parts]
+    words = [f"{at:,}: {mean:.0f}" for at, mean in zip(parts, means, strict=True)]
+    page = (repository / "results" / "dmcr" / "curves.md").read_text()
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {name} | ")]
+    assert ", ".join(words) in row.replace(" (random)", "")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_sac_aug_balances_the_pole(tmp_path):
+    start = time.process_time()
+    folder = train(PixelTrain(task=TASK, out=tmp_path / "run", evaluate_episodes=2))
+    spent = time.process_time() - start
+    # A network that has learned nothing hardly acts, which already beats random pushing.
+    beginner = train(PixelTrain(task=TASK, out=tmp_path / "start", steps=1, evaluate_episodes=1))
+    learned, chance, idle = (returns(who).mean() for who in (folder, "random", beginner))
+    score = f"{learned:.0f}, random {chance:.0f}, untrained {idle:.0f}, {spent:.0f} CPU seconds"
+    print(score)
+    assert learned >= 1.4 * chance, score
+    assert learned > idle, score
+    assert spent < 30 * 60, "thirty minutes of one core: " + score
+
+
+def play(actors: Actors, steps: int, seed: int = 0):
+    draw = np.random.default_rng(seed)
+    actions = draw.uniform(-2, 2, (steps, actors.count, 1)).astype(np.float32)
+    return [actors.step(action) for action in actions]
+
+
+def test_an_ended_episode_starts_anew_at_the_next_step():
+    actors = Actors(Dot, 1)
+    first = actors.reset(seed=4)
+    steps = play(actors, LENGTH + 2)
+    ages = [int(step.ages[0]) for step in steps]
+    assert ages == [*range(1, LENGTH + 1), 0, 1]
+    total = sum(float(step.rewards[0]) for step in steps[:LENGTH])
+    assert steps[LENGTH - 1].returns[0] == pytest.approx(total)
+    assert np.isnan([step.returns[0] for step in steps if step is not steps[LENGTH - 1]]).all()
+    assert steps[LENGTH].rewards[0] == 0
+    assert not np.array_equal(steps[LENGTH].observations, first), "another episode"
+    assert not any(step.terminated[0] for step in steps)
+    actors.close()
+
+
+def test_processes_do_what_one_does():
+    """Two in processes equal two alone, and go on from a saved moment as if nothing had been."""
+    together = Actors(Dot, 2)
+    start = together.reset(seed=7)
+    steps = play(together, 15)
+    for lane in range(2):
+        alone = Actors(Dot, 1)
+        assert np.array_equal(alone.reset(seed=7 + lane), start[lane : lane + 1])
+        draw = np.random.default_rng(0).uniform(-2, 2, (15, 2, 1)).astype(np.float32)
+        for step, action in zip(steps, draw, strict=True):
+            mine = alone.step(action[lane : lane + 1])
+            assert np.array_equal(mine.observations[0], step.observations[lane])
+            assert mine.rewards[0] == step.rewards[lane]
+        alone.close()
+    saved = together.save()
+    after = play(together, 14, seed=1)
+    again = together.load(saved)
+    assert np.array_equal(again, steps[-1].observations)
+    for one, two in zip(after, play(together, 14, seed=1), strict=True):
+        for mine, theirs in zip(one, two, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    with pytest.raises(ActorError, match="contains"):
+        together.step(np.full((2, 1), 9.0, dtype=np.float32))
+    together.close()
+
+
+def test_without_snapshots_an_episode_starts_anew():
+    actors = Actors(functools.partial(PlainDot, length=5), 1)
+    actors.reset(seed=0)
+    play(actors, 3)
+    (saved,) = actors.save()
+    assert saved["moment"] == b""
+    seen = actors.load([saved | {"seed": 11}])
+    fresh = Actors(PlainDot, 1)
+    assert np.array_equal(seen, fresh.reset(seed=11))
+    assert actors.step(np.zeros((1, 1), dtype=np.float32)).ages[0] == 1

@@ -1,18 +1,22 @@
-"""`interverse train` on pairs: what is asked for is what is trained on, or it is refused."""
+"""`interverse train` on pairs: what is asked for is what is trained on; answers without looking."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
 from interverse.core.errors import InvalidValueError
 from interverse.data.pairs import CollectPairs, collect_pairs
 from interverse.models.pairs.config import PairModelConfig
-from interverse.models.pairs.tensors import save
+from interverse.models.pairs.tensors import from_arrays, save
 from interverse.models.pairs.toy import toy_pairs
 from interverse.models.pairs.train import TrainPairs, load_pairs, split_of
+from interverse.models.pairs.yardsticks import changed_crop, constant_answer, object_only
 
 
 def test_pictures_of_another_size_or_task_than_asked_for_are_refused(tmp_path):
@@ -72,3 +76,29 @@ def test_the_original_scripts_flags_reach_model_and_split(tmp_path):
 def test_records_of_models_without_these_flags_stay_as_they_were(tmp_path):
     held = TrainPairs(task="rooms/single-v1", model="icm", out=tmp_path).configs()[0].record()
     assert not {"state_independence", "translation"} & held.keys()
+
+
+def small():
+    before = np.zeros((6, 3, 16, 16), np.uint8)
+    after = before.copy()
+    after[:, :, 4:8, 10:13] = 200
+    after[5] = 0  # nothing changed
+    verb = ["open", "open", "open", "close", "close", "open"]
+    noun = ["Box", "Box", "Safe", "Safe", "Safe", "Book"]
+    return from_arrays(before, after, verb=verb, noun=noun, crop="single")
+
+
+def test_answers_without_looking():
+    split = SimpleNamespace(train=[0, 1, 3, 4, 2], test_id=[0, 3], test_ood=[2, 5])
+    assert constant_answer(small(), split) == {"test_id": 0.5, "test_ood": 1.0}
+    # Safe was closed more often than opened; Book was never seen, so it gets the commonest action.
+    assert object_only(small(), split) == {"test_id": 1.0, "test_ood": 0.5}
+
+
+def test_pictures_are_cut_to_what_changed():
+    pairs = small()
+    cut = changed_crop(pairs)
+    assert cut.images.shape == pairs.images.shape
+    assert (cut.images[0, 1] > 100).float().mean() > (pairs.images[0, 1] > 100).float().mean() * 3
+    assert int(cut.images[0, 0].max()) == 0
+    assert torch.equal(cut.images[5], pairs.images[5])
