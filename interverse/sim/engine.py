@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, as_rows, copy_of, to_numpy
+from interverse.core.arrays import Array, as_rows, copy_of, namespace, to_numpy
 from interverse.core.errors import (
     InterverseError,
     InvalidValueError,
@@ -30,7 +30,7 @@ from interverse.sim.inertia import ScaledInertia, Solid
 
 if TYPE_CHECKING:
     from interverse.sim.drawing import Camera
-    from interverse.sim.fields import Fields
+    from interverse.sim.elements import Rule, Slot
     from interverse.sim.shapes import Shape, Shapes
 
 Index = NDArray[np.int64]
@@ -41,7 +41,7 @@ Edit = tuple[Binding, Array]  # where, and one row of values per world
 Picture = Literal["rgb", "depth", "segmentation"]
 
 PHYSICS, _MODEL = "physics", "model/"  # names in a saved state
-_LIVE = ("act", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "qpos", "qvel", "xfrc_applied")
+LIVE = ("act", "ctrl", "mocap_pos", "mocap_quat", "qfrc_applied", "qpos", "qvel", "xfrc_applied")
 
 
 class SimulationError(InterverseError, RuntimeError):
@@ -75,6 +75,111 @@ class CapacityError(InterverseError, RuntimeError):
     """More contacts or constraints than a GPU engine has room for; some were left out."""
 
 
+class Fields(ABC):
+    """The fields of a model that N worlds have. Subclasses are final: one per simulator.
+
+    All writes of an intervention come first; inertia follows by the scene's rules; then what the
+    compiler derives from masses and sizes is derived again, once, if a written field feeds it.
+    """
+
+    def __init__(self, model: Any, num_worlds: int, rules: Sequence[Rule]) -> None:
+        self._model, self._worlds = model, num_worlds
+        self._rules = [(rule, self.index(3 * rule.body + np.arange(3))) for rule in rules]
+        self._slots: dict[Binding, tuple[Slot, Any]] = {}
+        self._rows: dict[str, Array] = {}  # (N, size) of each field that differs by world
+        self._scenes: dict[str, Array] = {}  # fields as the scene has them, in their own shape
+
+    @abstractmethod
+    def index(self, numbers: NDArray[np.int64]) -> Any:
+        """Returns numbers of columns as this simulator's arrays take them."""
+
+    @abstractmethod
+    def given(self, values: Any, count: int, width: int, name: str) -> Array:
+        """Returns values as (count, width), or (count, 1) to broadcast; other widths raise."""
+
+    @abstractmethod
+    def asarray(self, values: Any) -> Array:
+        """Returns values of a field as an array of this simulator's kind."""
+
+    @abstractmethod
+    def put(self, held: Array, rows: Rows, columns: Any, values: Array) -> None:
+        """Writes into columns of some rows of an array, (N, size)."""
+
+    @abstractmethod
+    def load(self, saved: Mapping[str, Any], rows: Rows) -> None:
+        """Writes saved fields, the scene's values where a field was not saved."""
+
+    @abstractmethod
+    def own_rows(self, field: str) -> Array:
+        """Gives every world its own row of a field; returns them, (N, size)."""
+
+    @abstractmethod
+    def derive(self, rows: Rows) -> bool:
+        """Derives what follows from masses and sizes; returns whether there was anything to do."""
+
+    def read(self, binding: Binding) -> Array:
+        """Returns what a binding means in every world, (N, k), unscaled."""
+        slot, columns = self._slot(binding)
+        if slot.field in self._rows:
+            return self._rows[slot.field][:, columns]
+        shared = self.scene(slot.field).reshape(-1)[columns]
+        return copy_of(namespace(shared).broadcast_to(shared, (self._worlds, len(slot.columns))))
+
+    def write(self, edits: Sequence[Edit], rows: Rows, count: int) -> bool:
+        """Writes edits and what follows; returns whether derived constants changed too."""
+        from interverse.sim.elements import needs_constants
+
+        touched: set[tuple[str, int]] = set()
+        for binding, values in edits:
+            slot, columns = self._slots.get(binding) or self._slot(binding)
+            given = self.given(values, count, len(slot.columns), binding.field) * binding.scale
+            if binding.relative:
+                given = given * self.scene(slot.field).reshape(-1)[columns]
+            self.put(self.expand(slot.field), rows, columns, given)
+            touched |= {(slot.field, element) for element in slot.elements or (-1,)}
+        for rule, columns in self._rules:
+            if not touched.isdisjoint(rule.arguments):
+                touched.add(("body_inertia", rule.body))
+                causes = (self._element(*where)[rows] for where in rule.arguments)
+                self.put(self.expand("body_inertia"), rows, columns, rule.inertia(*causes))
+        return any(needs_constants(field) for field, _ in touched) and self.derive(rows)
+
+    def save(self, rows: Rows) -> dict[str, Array]:
+        """Returns a copy of every field that differs by world, by name."""
+        parts = {name: held[rows] for name, held in self._rows.items()}
+        return {n: copy_of(p) for n, p in parts.items()} if isinstance(rows, slice) else parts
+
+    def scene(self, field: str) -> Array:
+        """Returns a field as the scene has it, in its own shape."""
+        if field not in self._scenes:
+            from interverse.sim.elements import template
+
+            self._scenes[field] = self.asarray(template(self._model, field))
+        return self._scenes[field]
+
+    def expand(self, field: str) -> Array:
+        """Returns the rows of a field, one per world from now on, (N, size)."""
+        if field not in self._rows:
+            self._rows[field] = self.own_rows(field)
+        return self._rows[field]
+
+    def _slot(self, binding: Binding) -> tuple[Slot, Any]:
+        if binding not in self._slots:
+            from interverse.sim.elements import find_slot
+
+            slot = find_slot(self._model, binding)
+            self._slots[binding] = slot, self.index(slot.columns)
+        return self._slots[binding]
+
+    def _element(self, field: str, element: int) -> Array:
+        """Returns one element's part of a field in every world, whether or not it is shared."""
+        shared = self.scene(field)
+        if field in self._rows:
+            return self._rows[field].reshape(self._worlds, *shared.shape)[:, element]
+        part = shared[element]
+        return namespace(part).broadcast_to(part, (self._worlds, *part.shape))
+
+
 class Engine(ABC):
     """N copies of one scene. Subclasses are final: one per simulator."""
 
@@ -84,6 +189,7 @@ class Engine(ABC):
     dtype: str = "float64"  # of the real numbers it computes with
 
     _fields: Fields
+    _state: dict[str, Any]  # the state's fields of every world, (N, ...), as the simulator has them
     _give: Callable[[Any], Array]  # an array of the simulator as this engine's kind
     _camera: Camera | None = None
     _seen: tuple[Shapes, Any, Any] | None = None
@@ -176,9 +282,9 @@ class Engine(ABC):
         It is no copy: for world code that runs in every substep. Layout and conventions are the
         simulator's own. Whoever writes to it between steps says so with `wrote`.
         """
-        if field not in _LIVE:
-            raise UnknownNameError(unknown("state field", field, _LIVE))
-        return self._give(self._state(field))
+        if field not in LIVE:
+            raise UnknownNameError(unknown("state field", field, LIVE))
+        return self._give(self._state[field])
 
     def wrote(self, worlds: Index) -> None:
         """Says that live fields of some worlds were written: what follows from them is outdated."""
@@ -217,11 +323,11 @@ class Engine(ABC):
 
     def joint_positions(self, joints: Names) -> Array:
         """Returns positions of hinges and slides, (N, joints)."""
-        return self._give(self._state("qpos")[:, self._joints(joints)[0]])
+        return self._give(self._state["qpos"][:, self._joints(joints)[0]])
 
     def joint_velocities(self, joints: Names) -> Array:
         """Returns velocities of hinges and slides, (N, joints)."""
-        return self._give(self._state("qvel")[:, self._joints(joints)[1]])
+        return self._give(self._state["qvel"][:, self._joints(joints)[1]])
 
     def sensor(self, name: str) -> Array:
         """Returns a sensor's reading at the present state, (N, dim); contacts are sensors too."""
@@ -246,24 +352,22 @@ class Engine(ABC):
             self._write("qpos", qpos, position, worlds, "joint position")
         if velocity is not None:
             self._write("qvel", qvel, velocity, worlds, "joint velocity")
-        self._outdated(worlds)
 
     def set_controls(self, actuators: Names, values: Array, worlds: Index) -> None:
         """Sets actuator inputs, (n, actuators); they hold until set again."""
         self._write("ctrl", self._named("actuator", actuators)[1], values, worlds, "control")
-        self._outdated(worlds, places=False)
 
     def set_forces(self, bodies: Names, worlds: Index, *, force: Array) -> None:
         """Sets forces at centres of mass, (n, bodies, 3); they hold until set again."""
-        numbers, rows = self._named("body", bodies)[0].tolist(), self._rows(worlds)
-        given = self._fields.given(force, len(worlds), 3 * len(numbers), "force")
-        for k, body in enumerate(numbers):
-            self._state("xfrc_applied")[rows, body, :3] = given[:, 3 * k : 3 * k + 3]
+        numbers, forces = self._named("body", bodies)[0], self._state["xfrc_applied"]
+        forces[worlds[:, None], numbers, :3] = self.asarray(force)
         self._outdated(worlds, places=False)
 
     def _write(self, field: str, columns: Any, values: Array, worlds: Index, name: str) -> None:
         given = self._fields.given(values, len(worlds), len(columns), name)
-        self._state(field)[at(self._rows(worlds), columns)] = given
+        flat = self._state[field].reshape(self.num_worlds, -1)
+        self._fields.put(flat, self._rows(worlds), columns, given)
+        self._outdated(worlds, places=field in ("qpos", "qvel"))
 
     # ------------------------------------------------------------------- pictures
 
@@ -310,10 +414,6 @@ class Engine(ABC):
     @abstractmethod
     def _rows(self, worlds: Index) -> Rows:
         """Returns an index of worlds as the simulator's arrays take it."""
-
-    @abstractmethod
-    def _state(self, field: str) -> Any:
-        """Returns a state field of every world, (N, ...), no copy."""
 
     @abstractmethod
     def _output(self, field: str, stage: int = 0) -> Any:
@@ -374,11 +474,6 @@ ENGINES = Registry(
         "warp": Entry("interverse.sim.warp:WarpEngine"),
     },
 )
-
-
-def at(rows: Rows, columns: Any) -> tuple[Any, Any]:
-    """Returns what picks columns of some rows."""
-    return (rows, columns) if isinstance(rows, slice) else (rows[:, None], columns)
 
 
 def make_engine(scene: Scene, *, num_worlds: int, device: str = "cpu", threads: int = 0) -> Engine:

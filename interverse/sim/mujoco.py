@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from interverse.core.arrays import Array, as_rows, batch_ids, giver
 from interverse.core.errors import explain
 from interverse.sim.elements import Rule, compiled, find_rule, needs_constants
-from interverse.sim.engine import Engine, Index, Scene, SimulationError
-from interverse.sim.fields import Fields
+from interverse.sim.engine import LIVE, Engine, Fields, Index, Scene, SimulationError
 
 _VEL, _ACC = int(mujoco.mjtStage.mjSTAGE_VEL), int(mujoco.mjtStage.mjSTAGE_ACC)
 _NONE = int(mujoco.mjtStage.mjSTAGE_NONE)
@@ -28,6 +27,8 @@ _NONE = int(mujoco.mjtStage.mjSTAGE_NONE)
 @final
 class _BatchFields(Fields):
     """The fields of a batch; constants are derived again for the worlds concerned."""
+
+    given = staticmethod(as_rows)
 
     def __init__(
         self, model: mujoco.MjModel, batch: mujoco_batch.Batch, rules: Sequence[Rule]
@@ -39,13 +40,13 @@ class _BatchFields(Fields):
         """Returns the numbers."""
         return numbers
 
-    def given(self, values: Any, count: int, width: int, name: str) -> NDArray[np.float64]:
-        """Returns values as rows, see `as_rows`."""
-        return as_rows(values, count, width, name)
-
     def asarray(self, values: Any) -> NDArray[Any]:
         """Returns values as NumPy has them."""
         return np.asarray(values)
+
+    def put(self, held: NDArray[Any], rows: Index, columns: Any, values: NDArray[Any]) -> None:
+        """Writes into columns of some rows."""
+        held[rows[:, None], columns] = values
 
     def own_rows(self, field: str) -> NDArray[Any]:
         """Gives every world its own row of a field."""
@@ -63,7 +64,7 @@ class _BatchFields(Fields):
             self.expand(name)
         changed = np.zeros(len(rows), dtype=bool)
         for name, held in self._rows.items():
-            new = np.asarray(saved.get(name, self.scene(name)))
+            new = np.asarray(saved[name] if name in saved else self.scene(name).reshape(-1))
             if needs_constants(name):
                 changed |= np.any(held[rows] != new, axis=1)
             held[rows] = new
@@ -84,7 +85,8 @@ class MujocoEngine(Engine):
         self._give = giver(device)
         rules = [find_rule(self.model, rule) for rule in scene.inertia]
         self._fields = _BatchFields(self.model, self._batch, rules)
-        self._bound: dict[str, NDArray[Any]] = {}  # fields that somebody reads or writes
+        self._state = {name: self._batch.bind(name) for name in LIVE}
+        self._outputs: dict[str, NDArray[Any]] = {}  # derived fields that somebody reads
         self._stage = _NONE  # up to which derived fields are computed
         self._stale = np.zeros(num_worlds, dtype=bool)  # worlds where they are out of date
         self._before = np.empty_like(self._batch.state)
@@ -136,21 +138,16 @@ class MujocoEngine(Engine):
     def _rows(self, worlds: Index) -> Index:
         return worlds
 
-    def _state(self, field: str) -> NDArray[Any]:
-        if field not in self._bound:
-            self._bound[field] = self._batch.bind(field)
-        return self._bound[field]
-
     def _output(self, field: str, stage: int = _VEL) -> NDArray[Any]:
-        if field not in self._bound or stage > self._stage:
-            self._bound[field] = self._batch.bind(field)
+        if field not in self._outputs or stage > self._stage:
+            self._outputs[field] = self._batch.bind(field)
             self._stage = max(self._stage, stage, _VEL)
             self._stale[:] = True
         if self._stale.any():
             stale = batch_ids(np.flatnonzero(self._stale), self.num_worlds)
             self._batch.forward(stale, stage=self._stage)
             self._stale[:] = False
-        return self._bound[field]
+        return self._outputs[field]
 
     def _outdated(self, worlds: Index, *, places: bool = True) -> None:
         if (_VEL if places else _ACC) <= self._stage:

@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, explain
 from interverse.sim.elements import Rule, compiled, find_rule, needs_constants
-from interverse.sim.engine import PHYSICS, CapacityError, Engine, Index, Names, Rows, Scene
-from interverse.sim.fields import Fields
+from interverse.sim.engine import PHYSICS, CapacityError, Engine, Fields, Index, Names, Rows, Scene
 from interverse.sim.warp_device import find_device, load_warp, quiet, wp_to_torch
 from interverse.sim.warp_render import WarpRenderer
 
@@ -82,9 +81,9 @@ class _WarpFields(Fields):
         moved: Callable[[], None],
     ) -> None:
         """Takes both models and the data; `moved` is called when a field moves in memory."""
-        super().__init__(model, int(data.nworld), rules)
         self._device_model, self._data, self._moved = device_model, data, moved
         self._where = wp_to_torch(data.qpos).device
+        super().__init__(model, int(data.nworld), rules)
 
     def index(self, numbers: NDArray[np.int64]) -> Tensor:
         """Returns the numbers on the device."""
@@ -107,12 +106,18 @@ class _WarpFields(Fields):
             values = torch.as_tensor(np.asarray(values))
         return values.to(device=self._where, dtype=torch.float32)
 
+    def put(self, held: Tensor, rows: Rows, columns: Tensor, values: Tensor) -> None:
+        """Writes into columns of some rows; some fields are whole numbers."""
+        where = (rows, columns) if isinstance(rows, slice) else (rows[:, None], columns)
+        held[where] = values.to(held.dtype)
+
     def load(self, saved: Mapping[str, Any], rows: Rows) -> None:
         """Writes saved fields, the scene's values where a field was not saved."""
         for name in saved:
             self.expand(name)
         for name, held in self._rows.items():
-            held[rows] = self.asarray(saved[name]) if name in saved else self.scene(name)
+            scene = self.scene(name).reshape(-1)
+            held[rows] = self.asarray(saved[name]) if name in saved else scene
         if any(needs_constants(name) for name in self._rows):
             self.derive(rows)
 
@@ -152,8 +157,8 @@ class WarpEngine(Engine):
         self.num_worlds = num_worlds
         self.timestep = float(self.model.opt.timestep)
         self._put(scene)
-        self._parts = {name: wp_to_torch(getattr(self._data, name)) for name, _ in _PARTS}
-        self._where = self._parts["qpos"].device
+        self._state = {name: wp_to_torch(getattr(self._data, name)) for name, _ in _PARTS}
+        self._where = self._state["qpos"].device
         self._give = lambda tensor: tensor
         rules = [find_rule(self.model, rule) for rule in scene.inertia]
         self._fields = _WarpFields(
@@ -167,7 +172,7 @@ class WarpEngine(Engine):
         self.diverged = torch.zeros(num_worlds, dtype=torch.bool, device=self._where)
         self._overflow = wp_to_torch(self._data.overflow)
         self._overflowed = torch.zeros_like(self._overflow)
-        self._start = {name: part[:1].clone() for name, part in self._parts.items()}
+        self._start = {name: part[:1].clone() for name, part in self._state.items()}
         self._renderers: dict[Any, WarpRenderer] = {}
 
     def _put(self, scene: Scene) -> None:
@@ -193,7 +198,7 @@ class WarpEngine(Engine):
         """Puts state and model fields of some worlds back to the scene's."""
         rows = self._rows(worlds)
         self._fields.load({}, rows)
-        for name, part in self._parts.items():
+        for name, part in self._state.items():
             part[rows] = self._start[name]
         self.diverged[rows] = False
         self._stale = True
@@ -204,13 +209,13 @@ class WarpEngine(Engine):
     def _save_physics(self, rows: Any, count: int) -> Tensor:
         physics = torch.zeros((count, self._state_size()), device=self._where)
         for name, columns in self._layout().items():
-            physics[:, columns] = self._parts[name][rows].reshape(count, -1)
+            physics[:, columns] = self._state[name][rows].reshape(count, -1)
         return physics
 
     def _load_physics(self, physics: Any, rows: Any) -> None:
         given = torch.as_tensor(physics).to(self._where, torch.float32)
         for name, columns in self._layout().items():
-            part = self._parts[name]
+            part = self._state[name]
             part[rows] = given[:, columns].reshape(len(given), *part.shape[1:])
         self.diverged[rows] = False
 
@@ -238,7 +243,7 @@ class WarpEngine(Engine):
         self, worlds: Index, substeps: int = 1, before: Callable[[], None] | None = None
     ) -> None:
         """Advances some worlds; one that breaks down stays where it was, and is marked."""
-        rows, state = self._rows(worlds), self._parts
+        rows, state = self._rows(worlds), self._state
         held = {name: state[name].clone() for name in _MOVED}
         for _ in range(substeps):
             if before is not None:
@@ -262,7 +267,7 @@ class WarpEngine(Engine):
     def _put_back(self, held: dict[str, Tensor], where: Tensor) -> None:
         for name, part in held.items():
             mask = where.reshape(-1, *(1,) * (part.ndim - 1))
-            self._parts[name].copy_(torch.where(mask, part, self._parts[name]))
+            self._state[name].copy_(torch.where(mask, part, self._state[name]))
 
     def _substep(self) -> None:
         """Advances every world by one time step: a recorded graph on a GPU."""
@@ -321,19 +326,16 @@ class WarpEngine(Engine):
         real = torch.float32 if tensor.is_floating_point() else tensor.dtype
         return tensor.to(self._where, real)
 
-    def _state(self, field: str) -> Tensor:
-        return self._parts[field]
-
     def _outdated(self, worlds: Index, *, places: bool = True) -> None:
         self._stale = True
 
     def _output(self, field: str, stage: int = 0) -> Tensor:
         if self._stale:
             warp, mujoco_warp = load_warp()
-            warmstart = self._parts["qacc_warmstart"].clone()
+            warmstart = self._state["qacc_warmstart"].clone()
             with quiet(), warp.ScopedDevice(self._device):
                 mujoco_warp.forward(self._warp_model, self._data)
-            self._parts["qacc_warmstart"].copy_(warmstart)
+            self._state["qacc_warmstart"].copy_(warmstart)
             self._stale = False
         return wp_to_torch(getattr(self._data, field))
 
