@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from interverse.benchmarks.causalmbrl.compare import by_world, numbers, replay_remark
+from interverse.benchmarks.causalmbrl.compare import numbers, replay_remark
 from interverse.benchmarks.causalmbrl.settings import TABLES, printed
-from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
+from interverse.benchmarks.tidy import Score, grouped, markdown, pivot, with_table
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.fit.materials import Materials
@@ -194,7 +194,7 @@ def table_sections(folder: Path) -> Iterator[Section]:
         elif not content["comparable"]:
             less = f", {_epochs(content)}"
         own = [c for c in content["cells"] if c["metric"] == metric]
-        for world, cells in by_world(own).items():
+        for world, cells in grouped(own, "world").items():
             runs = [len(cell["seeds"]) for cell in cells if cell["loss"] != "Baseline"]
             told = f"Runs a row: {min(runs)} to {max(runs)}" if runs else "Baselines alone"
             judged = [cell["differs"] for cell in cells if cell["differs"] is not None]

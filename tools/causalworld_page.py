@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from interverse.benchmarks.causalworld.pages import draw_bars_of, summary, unlike
-from interverse.benchmarks.causalworld.scores import answer, by_curriculum, by_task, stored_records
-from interverse.benchmarks.tidy import with_table
+from interverse.benchmarks.causalworld.scores import answer, by_curriculum, stored_records
+from interverse.benchmarks.tidy import grouped, with_table
 from interverse.reports.attribution import INTERVAL_METHOD, Attribution
 from interverse.reports.plots.style import save
 from interverse.results.text import Cell, TextTable
@@ -56,7 +56,7 @@ def cost_table(explained: Sequence[Mapping[str, Any]]) -> TextTable:
 def main(arguments: Iterable[str]) -> int:
     """Writes or checks tables and page; returns the exit status."""
     records = stored_records(RUNS)
-    tasks = by_task(records)
+    tasks = grouped(records, "task")
     scores = {task: by_curriculum(mine) for task, mine in tasks.items()}
     best = answer(scores, {task: unlike(mine) for task, mine in tasks.items()})
     page = with_table(PAGE, "\n".join(line for line in best if line.startswith("|")))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
 from interverse.reports.sections import Grid
 
+Row = TypeVar("Row", bound=Mapping[str, Any])
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 
 
@@ -69,6 +70,18 @@ def laid_out(cells: Iterable[tuple[tuple[str, ...], str, str]], head: Sequence[s
     rows = dict.fromkeys(row for row, _ in at)
     lines = [[*row, *(at.get((row, column), "") for column in columns)] for row in rows]
     return [[*head, *columns], *lines]
+
+
+def grouped(rows: Iterable[Row], name: str) -> dict[Any, list[Row]]:
+    """Returns the rows by what stands under a name, in order.
+
+    >>> grouped([{"task": "a"}, {"task": "b"}, {"task": "a", "seed": 1}], "task")["a"]
+    [{'task': 'a'}, {'task': 'a', 'seed': 1}]
+    """
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[name], []).append(row)
+    return found
 
 
 def mean_text(values: Sequence[float], digits: int = 3) -> str:

@@ -27,7 +27,6 @@ from interverse.benchmarks.causalworld.scores import (
     Mean,
     baseline_means,
     by_curriculum,
-    by_task,
     differences,
     gain,
     half_width,
@@ -42,6 +41,7 @@ from interverse.benchmarks.causalworld.settings import (
     FIGURE_TASKS,
     CausalWorldSettings,
 )
+from interverse.benchmarks.tidy import grouped
 from interverse.fit.work import commit
 from interverse.protocols.protocol import select_protocols
 from interverse.results import Results
@@ -234,7 +234,7 @@ def test_runs_by_another_learner_say_so() -> None:
             assert kept["older"].startswith("older code: ")
         if kept.get("brief") == 0.75 and kept["starts"] > 1:
             assert "began all of these but the first at the same 2,048" in kept["caution"]
-    told = unlike(by_task(stored_records(RUNS))["pushing"])
+    told = unlike(grouped(stored_records(RUNS), "task")["pushing"])
     assert all(text.endswith("settings or learner") for text in told.values())
 
 

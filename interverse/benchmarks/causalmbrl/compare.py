@@ -24,7 +24,7 @@ from interverse.benchmarks.causalmbrl.settings import (
 )
 from interverse.benchmarks.comparison import welch
 from interverse.benchmarks.driver import row_file
-from interverse.benchmarks.tidy import Score, laid_out, pivot
+from interverse.benchmarks.tidy import Score, grouped, laid_out, pivot
 from interverse.core.files.json_text import read_json_object
 from interverse.fit.work import Record
 from interverse.reports.sections import Grid, Section
@@ -326,7 +326,7 @@ def sections(
         if content["table"] in (17, 18):
             remarks.append(_VARIANCES)
         head = f"Table {content['table']}: {content['kind']} in "
-        for world, cells in by_world(content["cells"]).items():
+        for world, cells in grouped(content["cells"], "world").items():
             judged = [cell["differs"] for cell in cells if cell["differs"] is not None]
             counted = f"{sum(judged)} of {len(judged)} differences have an interval without 0."
             yield head + world, [*remarks, *replay_remark(cells), counted], numbers(cells)
@@ -334,7 +334,7 @@ def sections(
             if ranked:
                 shown = numbers(ranked, lambda cell: _told(cell["seeds_own_rule"], 2))
                 yield f"{head}{world}, own rule", [_OWN_RULE_LEGEND], shown
-        for world, cells in by_world(content["draws"]).items():
+        for world, cells in grouped(content["draws"], "world").items():
             named = [
                 {**c, "loss": f"{c['loss']}, draw {c['draw']}", "published": None} for c in cells
             ]
@@ -343,14 +343,6 @@ def sections(
             grid = pivot(Score(**row) for row in content["learned"])
             worlds = ", ".join(dict.fromkeys(row["where"] for row in content["learned"]))
             yield f"Planning and causes in {worlds}", [_LEARNED_LEGEND], grid
-
-
-def by_world(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Returns the cells of each world."""
-    found: dict[str, list[Cell]] = {}
-    for cell in cells:
-        found.setdefault(cell["world"], []).append(cell)
-    return found
 
 
 def replay_remark(cells: Sequence[Cell]) -> list[str]:

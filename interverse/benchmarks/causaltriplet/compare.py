@@ -27,7 +27,6 @@ from interverse.benchmarks.tidy import laid_out
 from interverse.core.files.json_text import read_json_object
 from interverse.models.pairs.yardsticks import RULES
 from interverse.reports.sections import Grid, Section
-from interverse.results.published import Number
 
 Records = Sequence[Mapping[str, Any]]
 Accuracies = Mapping[str, Mapping[str, float]]  # by seed, then test_id and test_ood
@@ -60,11 +59,27 @@ def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
     """Returns one table's comparison; rows without results are left out."""
     rows = {key: settings.records(v) for key, v in table_variants(number).items()}
     rows = {key: found for key, found in rows.items() if found}
-    cells = [
-        _cell(number, entry, rows[entry["shift"], entry["method"]])
-        for entry in printed(number)
-        if (entry["shift"], entry["method"]) in rows
-    ]
+    cells = []
+    for entry in printed(number):
+        if not (found := rows.get((entry["shift"], entry["method"]))):
+            continue
+        rule, ours = paper_rule(number, entry["method"]), {}
+        for name in RULES:
+            ours[name] = summary(scores(found, name, _SETS[entry["split"]]))
+            ours[name]["difference"] = round(ours[name]["mean"] - entry.value, 4)
+        logs, far = logged(number, entry), abs(ours[rule]["difference"])
+        cell = {
+            **{name: entry[name] for name in ("shift", "method", "split")},
+            "published": entry.value,
+            "published_deviation": entry.spread,
+            "published_logs": {name: {"mean": m, "deviation": d} for name, (m, d) in logs.items()},
+            "paper_rule": rule,
+            "ours": ours,
+            "beyond_two_deviations": far > 2 * (entry.spread or 0.0) + HALF_DIGIT,
+            "weights": sorted({f"{r['model']['encoder']['name']}: {r['weights']}" for r in found}),
+            "sizes": found[0]["sizes"],
+        }
+        cells.append(cell)
     encoders = sorted({name for cell in cells for name in cell["weights"]})
     pretrained = all(not name.endswith("random") for name in encoders)
     full = settings.budget == "full" and settings.epochs is None
@@ -95,27 +110,6 @@ def compare(settings: TripletSettings, number: int) -> dict[str, Any]:
 def answers_file(out: Path, crop: str, shift: str, seed: int) -> Path:
     """Returns where the answers without looking lie, of a shift and seed."""
     return out / "rows" / f"{crop}.{shift}.answers.seed-{seed}.json"
-
-
-def _cell(table: int, entry: Number, found: Records) -> dict[str, Any]:
-    rule = paper_rule(table, entry["method"])
-    ours = {}
-    for name in RULES:
-        ours[name] = summary(scores(found, name, _SETS[entry["split"]]))
-        ours[name]["difference"] = round(ours[name]["mean"] - entry.value, 4)
-    logs = logged(table, entry)
-    return {
-        **{name: entry[name] for name in ("shift", "method", "split")},
-        "published": entry.value,
-        "published_deviation": entry.spread,
-        "published_logs": {name: {"mean": m, "deviation": d} for name, (m, d) in logs.items()},
-        "paper_rule": rule,
-        "ours": ours,
-        "beyond_two_deviations": abs(ours[rule]["difference"])
-        > 2 * (entry.spread or 0.0) + HALF_DIGIT,
-        "weights": sorted({f"{r['model']['encoder']['name']}: {r['weights']}" for r in found}),
-        "sizes": found[0]["sizes"],
-    }
 
 
 def _baselines(settings: TripletSettings, table: int) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 from interverse.benchmarks.causaltriplet.settings import SHIFTS, TripletSettings, TripletVariant
 from interverse.core.errors import InvalidValueError
@@ -78,7 +78,14 @@ class TripletMaterials:
             self.clock.say(f"drawing {sizes.pairs} {crop} pairs into {folders[0]}")
             asked = CollectPairs(id=_WORLDS[crop], out=folders[0], pairs=sizes.pairs, progress=True)
             collect_pairs(asked)
-        opened = [_open(folder) for folder in folders]
+        for folder in folders:
+            if not folder.is_dir():
+                raise InvalidValueError(
+                    f"{folder} is no folder",
+                    allowed="a .npz file, a folder of `interverse collect`, the official release, "
+                    "toy",
+                )
+        opened = [load_pairs(str(folder)) for folder in folders]
         worlds = ["" if one.header is None else one.header.id for one in opened]
         best = [d for d, w in zip(opened, worlds, strict=True) if w in ("", _WORLDS[crop])]
         if crop == "single":  # objects can be cut from scenes; pictures of one object are no scenes
@@ -89,12 +96,3 @@ class TripletMaterials:
                 fix="Name a .npz or a folder that has them with --data",
             )
         return from_dataset(best[0], size=sizes.size, crop=crop)
-
-
-def _open(folder: Path) -> Any:
-    if not folder.is_dir():
-        raise InvalidValueError(
-            f"{folder} is no folder",
-            allowed="a .npz file, a folder of `interverse collect`, the official release, toy",
-        )
-    return load_pairs(str(folder))

@@ -19,7 +19,6 @@ from interverse.benchmarks.causalworld.scores import (
     answer,
     baseline_means,
     by_curriculum,
-    by_task,
     cpu_means,
     gain,
     half_width,
@@ -30,7 +29,7 @@ from interverse.benchmarks.causalworld.scores import (
     scores_by_protocol,
     verdicts,
 )
-from interverse.benchmarks.tidy import markdown
+from interverse.benchmarks.tidy import grouped, markdown
 from interverse.results import Results
 from interverse.results.text import Estimate
 
@@ -65,20 +64,25 @@ def write_pages(out: Path, records: Sequence[Record]) -> None:
     """Writes summary.md, and for every task its curves, radar and bars."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "summary.md").write_text(summary(records))
-    for task, mine in by_task(records).items():
+    for task, mine in grouped(records, "task").items():
         draw_task(out, task, mine)
 
 
 def summary(records: Sequence[Record]) -> str:
     """Returns the page: which curriculum does best where, then a table of every task."""
-    tasks = by_task(records)
+    tasks = grouped(records, "task")
     scores = {task: by_curriculum(mine) for task, mine in tasks.items()}
     differ = {task: unlike(mine) for task, mine in tasks.items()}
     lines = ["# CausalWorld: curricula against protocols", "", HOW_TO_READ, "", _RELEASED, ""]
     lines += [_UNTRAINED, "", _CURVES, "", *answer(scores, differ)]
     for task, mine in tasks.items():
         lines += [f"## {task}", "", *_runs(mine), "", *_table(task, mine), ""]
-        lines += _comparisons(task, mine)
+        # In which protocols ours are told from released and from scripted policies.
+        for theirs in (found for (name, _), found in released_scores().items() if name == task):
+            known = {p: kept_mean(p, v, None, RELEASED_EPISODES) for p, v in theirs.items()}
+            lines += [f"Told from the released policy: {_told(known, mine)}.", ""]
+        if scripted := baseline_means(task).get("scripted"):
+            lines += [f"Told from the scripted baseline: {_told(scripted, mine)}.", ""]
         lines += verdicts(scores[task], differ[task])
     return "\n".join(lines).rstrip() + "\n"
 
@@ -129,17 +133,6 @@ def _trained(records: Sequence[Record]) -> dict[str, Mapping[str, Mean]]:
     for record in (record for record in records if "variant" in record):
         rows[f"{record['curriculum']}, {record['variant']}"] = run_means(record)
     return rows
-
-
-def _comparisons(task: str, records: Sequence[Record]) -> list[str]:
-    """Returns in which protocols ours are told from released and from scripted policies."""
-    lines = []
-    for theirs in (found for (name, _), found in released_scores().items() if name == task):
-        released = {p: kept_mean(p, value, None, RELEASED_EPISODES) for p, value in theirs.items()}
-        lines += [f"Told from the released policy: {_told(released, records)}.", ""]
-    if scripted := baseline_means(task).get("scripted"):
-        lines += [f"Told from the scripted baseline: {_told(scripted, records)}.", ""]
-    return lines
 
 
 def _told(theirs: Mapping[str, Mean], records: Sequence[Record]) -> str:
@@ -199,9 +192,7 @@ def unlike(records: Sequence[Record]) -> dict[tuple[int, int], str]:
     Lengths differ where one is more than a tenth above another. Planned ones matter too: how fast
     entropy and step size shrink goes by them.
     """
-    runs: dict[int, list[Record]] = {}
-    for record in (record for record in records if "variant" not in record):
-        runs.setdefault(record["curriculum"], []).append(record)
+    runs = grouped([record for record in records if "variant" not in record], "curriculum")
     found = {}
     for one, other in itertools.pairwise(sorted(runs)):
         both = [*runs[one], *runs[other]]

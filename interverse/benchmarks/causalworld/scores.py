@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.benchmarks.comparison import LEVEL, reach, welch
-from interverse.benchmarks.tidy import markdown
+from interverse.benchmarks.tidy import grouped, markdown
 from interverse.core.errors import FileFormatError
 from interverse.core.files.json_text import read_json_object
 from interverse.metrics.comparison import holm
@@ -169,19 +169,10 @@ def stored_records(files: Sequence[Path]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda run: (run["task"], run["curriculum"], run["seed"]))
 
 
-def by_task(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Returns the records of each task."""
-    tasks: dict[str, list[Record]] = {}
-    for record in records:
-        tasks.setdefault(record["task"], []).append(record)
-    return tasks
-
-
 def by_curriculum(records: Sequence[Record]) -> dict[int, dict[str, Mean]]:
     """Returns the mean scores of the runs of each curriculum, by protocol; no variants."""
-    records = [record for record in records if "variant" not in record]
-    numbers = sorted({record["curriculum"] for record in records})
-    return {n: scores_by_protocol([r for r in records if r["curriculum"] == n]) for n in numbers}
+    runs = grouped([record for record in records if "variant" not in record], "curriculum")
+    return {number: scores_by_protocol(runs[number]) for number in sorted(runs)}
 
 
 def scores_by_protocol(records: Sequence[Record]) -> dict[str, Mean]:

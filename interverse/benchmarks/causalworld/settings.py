@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, final
 
@@ -30,10 +30,10 @@ class CausalWorldSizes:
 
     steps: int
     num_worlds: int
-    starts: int
-    episodes: int
-    options: dict[str, Any]
-    ppo: PpoSettings
+    starts: int = 16384
+    episodes: int = 256
+    options: dict[str, Any] = field(default_factory=lambda: {"skip_frame": 3})
+    ppo: PpoSettings = field(default_factory=PpoSettings)
     brief: float = 0.75
     plain: float = 0.1
     caution: str = ""
@@ -60,7 +60,6 @@ def paper_sizes() -> CausalWorldSizes:
     return CausalWorldSizes(
         steps=hyper.steps,
         num_worlds=_WORLDS,
-        starts=16384,
         episodes=200,
         options={"skip_frame": PAPER_WORLDS["trifinger/pushing-v1"]["skip_frame"]},
         ppo=PpoSettings(
@@ -88,23 +87,9 @@ BUDGETS = {
         options={"skip_frame": 3, "max_steps": 8},
         ppo=PpoSettings(horizon=8, epochs=1, minibatches=1, hidden=(16,)),
     ),
-    "cpu": CausalWorldSizes(
-        steps=30_000_000,
-        num_worlds=1024,
-        starts=16384,
-        episodes=256,
-        options={"skip_frame": 3},
-        ppo=PpoSettings(),
-    ),
+    "cpu": CausalWorldSizes(steps=30_000_000, num_worlds=1024),
     "paper": paper_sizes(),
-    "gpu": CausalWorldSizes(
-        steps=100_000_000,
-        num_worlds=8192,
-        starts=16384,
-        episodes=256,
-        options={"skip_frame": 3},
-        ppo=PpoSettings(),
-    ),
+    "gpu": CausalWorldSizes(steps=100_000_000, num_worlds=8192),
 }
 
 
