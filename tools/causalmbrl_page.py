@@ -24,7 +24,6 @@ from scipy import stats
 
 from interverse.benchmarks.causalmbrl.compare import numbers, replay_remark
 from interverse.benchmarks.causalmbrl.settings import TABLES, printed
-from interverse.benchmarks.tidy import Score, grouped, markdown, pivot, with_table
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
 from interverse.fit.materials import Materials
@@ -33,7 +32,16 @@ from interverse.fit.settings import Budget, budget
 from interverse.fit.work import Record, run_stamp
 from interverse.models.effects import score_effects
 from interverse.reports.plots import style
-from interverse.reports.sections import Grid, Section, written_page
+from interverse.reports.sections import (
+    Grid,
+    Score,
+    Section,
+    grouped,
+    markdown,
+    pivot,
+    with_table,
+    written_page,
+)
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "causalmbrl"

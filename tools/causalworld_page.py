@@ -13,9 +13,9 @@ from typing import Any
 
 from interverse.benchmarks.causalworld.pages import draw_bars_of, summary, unlike
 from interverse.benchmarks.causalworld.scores import answer, by_curriculum, stored_records
-from interverse.benchmarks.tidy import grouped, with_table
 from interverse.reports.attribution import INTERVAL_METHOD, Attribution
 from interverse.reports.plots.style import save
+from interverse.reports.sections import grouped, with_table
 from interverse.results.text import Cell, TextTable
 
 ROOT = Path(__file__).parent.parent

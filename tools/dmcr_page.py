@@ -17,10 +17,10 @@ import numpy as np
 
 from interverse.benchmarks.dmcr.compare import printed_returns
 from interverse.benchmarks.dmcr.settings import AGENTS, TASKS
-from interverse.benchmarks.tidy import Score, markdown, pivot, with_table
 from interverse.metrics import bootstrap
 from interverse.reports.attribution import INTERVAL_METHOD, Attribution
 from interverse.reports.plots import style
+from interverse.reports.sections import Score, markdown, pivot, with_table
 from interverse.results.tables import interval_rng
 from interverse.results.text import Cell, Estimate, TextTable
 

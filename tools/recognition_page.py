@@ -17,9 +17,8 @@ from typing import Any
 from interverse.benchmarks.causaltriplet.compare import HALF_DIGIT
 from interverse.benchmarks.causaltriplet.confounding import curve, curve_claims, curve_figure
 from interverse.benchmarks.comparison import judge, summary
-from interverse.benchmarks.tidy import markdown, with_table
 from interverse.reports.plots.style import save
-from interverse.reports.sections import Grid
+from interverse.reports.sections import Grid, markdown, with_table
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "recognition_results.md"

@@ -20,7 +20,6 @@ from interverse.benchmarks.causalmbrl.findings import CLAIMS, Runs, difference, 
 from interverse.benchmarks.causalmbrl.run import _MbrlWork, reproduce
 from interverse.benchmarks.causalmbrl.settings import TABLES, MbrlRow, Settings, deviation, printed
 from interverse.benchmarks.driver import compared, row_file, write_pages
-from interverse.benchmarks.tidy import Score, pivot
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.core.files.atomic import write_json
@@ -30,6 +29,7 @@ from interverse.fit.work import (
     Record,
     run_stamp,
 )
+from interverse.reports.sections import Score, pivot
 
 
 def test_every_number_of_the_sixteen_tables_is_there():

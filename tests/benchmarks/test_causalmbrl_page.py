@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from interverse.benchmarks.tidy import pivot
 from interverse.core.files.json_text import read_json_object
 from interverse.fit.settings import budget
+from interverse.reports.sections import pivot
 from tools import causalmbrl_page
 from tools.causalmbrl_page import (
     UNCHANGED,

@@ -41,9 +41,9 @@ from interverse.benchmarks.causalworld.settings import (
     FIGURE_TASKS,
     CausalWorldSettings,
 )
-from interverse.benchmarks.tidy import grouped
 from interverse.fit.work import commit
 from interverse.protocols.protocol import select_protocols
+from interverse.reports.sections import grouped
 from interverse.results import Results
 from interverse.rollouts import saved as known
 from interverse.rollouts.exported import ExportedPolicy

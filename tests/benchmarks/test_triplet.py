@@ -285,10 +285,10 @@ def test_pairs_are_read_and_split_without_a_simulator(tmp_path, data):
         "from pathlib import Path\n"
         "import interverse.cli.reproduce as cli\n"
         "from interverse.fit.work import Clock\n"
-        "from interverse.benchmarks.causaltriplet.materials import TripletMaterials\n"
+        "from interverse.benchmarks.causaltriplet.run import _TripletWork\n"
         "make = cli.command_of('causaltriplet')\n"
         f"settings = make(budget='smoke', data=(Path({str(data[0])!r}),))\n"
-        "split = TripletMaterials(settings, Clock(None)).split('single', 'systematic', 1)\n"
+        "split = _TripletWork(settings, Clock(None)).split('single', 'systematic', 1)\n"
         "sys.exit(0 if len(split.test_ood) else 1)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -303,14 +303,13 @@ def test_it_runs_on_a_gpu(tmp_path, data):
 
 
 def test_pictures_of_one_object_are_not_taken_for_scenes(tmp_path):
-    from interverse.benchmarks.causaltriplet.materials import TripletMaterials
     from interverse.data.pairs import CollectPairs, collect_pairs
 
     asked = CollectPairs(
         id="rooms/single-v1", out=tmp_path / "single", pairs=2, options={"image_size": 64}
     )
     settings = TripletSettings(data=(collect_pairs(asked),), size=32, out=tmp_path)
-    made = TripletMaterials(settings, Clock(None))
+    made = _TripletWork(settings, Clock(None))
     assert made._rooms("single").crop == "single"
     with pytest.raises(InvalidValueError, match="no pairs of crop 'multi'"):
         made._rooms("multi")

@@ -24,10 +24,9 @@ from interverse.benchmarks.causalmbrl.settings import (
 )
 from interverse.benchmarks.comparison import welch
 from interverse.benchmarks.driver import row_file
-from interverse.benchmarks.tidy import Score, grouped, laid_out, pivot
 from interverse.core.files.json_text import read_json_object
 from interverse.fit.work import Record
-from interverse.reports.sections import Grid, Section
+from interverse.reports.sections import Grid, Score, Section, grouped, laid_out, pivot
 from interverse.results.published import Number
 
 PUBLISHED_SEEDS = 3

@@ -23,10 +23,9 @@ from interverse.benchmarks.causaltriplet.settings import (
     table_variants,
 )
 from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
-from interverse.benchmarks.tidy import laid_out
 from interverse.core.files.json_text import read_json_object
 from interverse.models.pairs.yardsticks import RULES
-from interverse.reports.sections import Grid, Section
+from interverse.reports.sections import Grid, Section, laid_out
 
 Records = Sequence[Mapping[str, Any]]
 Accuracies = Mapping[str, Mapping[str, float]]  # by seed, then test_id and test_ood

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, final
 
@@ -13,22 +14,27 @@ from torch.nn import functional
 
 from interverse.benchmarks import driver
 from interverse.benchmarks.causaltriplet.compare import answers_file, compare, sections
-from interverse.benchmarks.causaltriplet.materials import TripletMaterials
-from interverse.benchmarks.causaltriplet.settings import TripletSettings, TripletVariant
+from interverse.benchmarks.causaltriplet.settings import SHIFTS, TripletSettings, TripletVariant
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain
-from interverse.data.pairs import Split
+from interverse.data.pairs import Split, SplitConfig, split_pairs
+from interverse.data.pairs.load import load_pairs
 from interverse.fit.work import Clock, Record, device_name, run_stamp
 from interverse.models.pairs.config import EncoderConfig
 from interverse.models.pairs.fit import PairRun, fingerprint, fit_pairs
 from interverse.models.pairs.readout import analyse, change_samples
 from interverse.models.pairs.slots import FILE, SlotTraining, train_slots
 from interverse.models.pairs.stacked import HeadJob, fit_heads, stacks
-from interverse.models.pairs.tensors import PairTensors
-from interverse.models.pairs.yardsticks import constant_answer, object_only
+from interverse.models.pairs.tensors import Crop, PairTensors, from_dataset, load
+from interverse.models.pairs.toy import toy_pairs
+from interverse.models.pairs.yardsticks import changed_crop, constant_answer, object_only
 from interverse.results.provenance import command
 
 _SAVED_EVERY = 5  # epochs
+_WORLDS = {"single": "rooms/single-v1", "multi": "rooms/multi-v1"}
+_TOY = Path("toy")
+_EPIC_TRAIN = 1000  # pairs in the published runs
 
 
 def reproduce(settings: TripletSettings) -> dict[str, Any]:
@@ -46,8 +52,77 @@ class _TripletWork(driver.Work):
 
     def __init__(self, settings: TripletSettings, clock: Clock) -> None:
         super().__init__(settings, clock)
-        self.materials = TripletMaterials(settings, clock)
+        self.pairs = cache(self._pairs)  # on the device, made when first needed
         self.stamp = run_stamp(command(), settings.device)
+
+    def kind(self, variant: TripletVariant) -> str:
+        """Returns which data a variant trains on: "single", "multi" or "epic"."""
+        frozen = variant.recipe in ("resnet-frozen", "clip") or variant.recipe.startswith("group")
+        if frozen and self.settings.epic:
+            return "epic"
+        return f"{variant.crop}-changed" if variant.pictures == "changed" else variant.crop
+
+    def split(self, kind: str, shift: str, seed: int) -> Split:
+        """Returns the rows of each set under a shift, by the paper's name of it."""
+        pairs, sizes = self.pairs(kind), self.settings.sizes()
+        config = SplitConfig(
+            shift=SHIFTS[shift],  # type: ignore[arg-type]
+            variant=self.settings.split,
+            train=min(sizes.train, _EPIC_TRAIN) if kind == "epic" else sizes.train,
+            test=sizes.test,
+            valid=min(sizes.valid, max(1, len(pairs) // 10)),
+            test_houses=self.settings.test_houses,
+        )
+        return split_pairs(pairs.labels, config, seed, f"{kind} pairs")
+
+    def _pairs(self, kind: str) -> PairTensors:
+        if kind.endswith("-changed"):
+            return changed_crop(self.pairs(kind.removesuffix("-changed")))
+        with self.clock.timed(f"{kind} pairs ready"):
+            if kind == "epic":
+                from interverse.data.pairs.epic import load_epic
+
+                annotations, frames = self.settings.epic
+                dataset = load_epic(annotations, frames)
+                found = from_dataset(dataset, size=self.settings.sizes().size, crop="multi")
+            else:
+                found = self._rooms(kind)  # type: ignore[arg-type]
+        self.clock.say(f"{len(found)} {kind} pairs of {found.size} px")
+        return found.to(self.settings.device)
+
+    def _rooms(self, crop: Crop) -> PairTensors:
+        settings, sizes = self.settings, self.settings.sizes()
+        if settings.data == (_TOY,):
+            return toy_pairs(sizes.pairs, size=sizes.size, crop=crop)
+        for path in settings.data:
+            if path.suffix == ".npz" and (pairs := load(path)).crop == crop:
+                return pairs
+        folders = [path for path in settings.data if path.suffix != ".npz"]
+        if not settings.data:
+            from interverse.data.pairs import CollectPairs, collect_pairs  # draws: needs mujoco
+
+            folders = [settings.out / "work" / f"{crop}-{sizes.pairs}"]
+            self.clock.say(f"drawing {sizes.pairs} {crop} pairs into {folders[0]}")
+            asked = CollectPairs(id=_WORLDS[crop], out=folders[0], pairs=sizes.pairs, progress=True)
+            collect_pairs(asked)
+        for folder in folders:
+            if not folder.is_dir():
+                raise InvalidValueError(
+                    f"{folder} is no folder",
+                    allowed="a .npz file, a folder of `interverse collect`, the official release, "
+                    "toy",
+                )
+        opened = [load_pairs(str(folder)) for folder in folders]
+        worlds = ["" if one.header is None else one.header.id for one in opened]
+        best = [d for d, w in zip(opened, worlds, strict=True) if w in ("", _WORLDS[crop])]
+        if crop == "single":  # objects can be cut from scenes; pictures of one object are no scenes
+            best = best or opened
+        if not best:
+            raise InvalidValueError(
+                f"no pairs of crop {crop!r} in {', '.join(map(str, settings.data))}",
+                fix="Name a .npz or a folder that has them with --data",
+            )
+        return from_dataset(best[0], size=sizes.size, crop=crop)
 
     def run_all(self) -> None:
         """Trains and measures all that is not done yet; data that do not fit raise at once."""
@@ -56,12 +131,12 @@ class _TripletWork(driver.Work):
         # Heads that share their features train at once: seeds, shifts and regularisers.
         groups: dict[str, list[tuple[TripletVariant, int]]] = {}
         for variant in settings.variants():
-            model, kind = settings.model(variant), self.materials.kind(variant)
+            model, kind = settings.model(variant), self.kind(variant)
             shared = replace(model, independence=0.0, sparsity=0.0).record()
             for seed in seeds:
                 if driver.row_file(settings.out, variant.name, seed).exists():
                     continue
-                self.materials.split(kind, variant.shift, seed)
+                self.split(kind, variant.shift, seed)
                 if stacks(model):
                     drawn = seed if model.encoder.scale == "tiny" else None  # random weights
                     groups.setdefault(f"{kind} {drawn} {shared}", []).append((variant, seed))
@@ -88,7 +163,7 @@ class _TripletWork(driver.Work):
         record = Record(path, {"seed": seed, **self._data_key()})
         if path.exists():
             return
-        pairs, split = self.materials.pairs(crop), self.materials.split(crop, shift, seed)
+        pairs, split = self.pairs(crop), self.split(crop, shift, seed)
         record.made_by_run(self.stamp)
         record.content |= {
             "constant answer": constant_answer(pairs, split),
@@ -119,8 +194,8 @@ class _TripletWork(driver.Work):
 
     def _stack(self, group: Sequence[tuple[TripletVariant, int]]) -> None:
         settings, first = self.settings, group[0][0]
-        kind, fit = self.materials.kind(first), settings.fit(first)
-        splits = [self.materials.split(kind, variant.shift, seed) for variant, seed in group]
+        kind, fit = self.kind(first), settings.fit(first)
+        splits = [self.split(kind, variant.shift, seed) for variant, seed in group]
         jobs = [
             HeadJob(config=settings.model(variant), split=split, seed=seed)
             for (variant, seed), split in zip(group, splits, strict=True)
@@ -128,14 +203,14 @@ class _TripletWork(driver.Work):
         name = f"{len(jobs)} heads of {kind}"
         watch = self._watch(name, fit.epochs)
         with self.clock.timed(name):
-            runs = fit_heads(jobs, self.materials.pairs(kind), fit=fit, listeners=[watch])
+            runs = fit_heads(jobs, self.pairs(kind), fit=fit, listeners=[watch])
         for (variant, _), run, split in zip(group, runs, splits, strict=True):
             self._keep(variant, run, split)
 
     def _train(self, variant: TripletVariant, seed: int, told: str) -> None:
-        settings, kind = self.settings, self.materials.kind(variant)
-        pairs = self.materials.pairs(kind)
-        split, model = self.materials.split(kind, variant.shift, seed), settings.model(variant)
+        settings, kind = self.settings, self.kind(variant)
+        pairs = self.pairs(kind)
+        split, model = self.split(kind, variant.shift, seed), settings.model(variant)
         if model.encoder.name == "slots":
             model = replace(model, encoder=replace(model.encoder, weights=str(self._slots(pairs))))
         fit = replace(

@@ -29,7 +29,7 @@ from interverse.benchmarks.causalworld.scores import (
     scores_by_protocol,
     verdicts,
 )
-from interverse.benchmarks.tidy import grouped, markdown
+from interverse.reports.sections import grouped, markdown
 from interverse.results import Results
 from interverse.results.text import Estimate
 

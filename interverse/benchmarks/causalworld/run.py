@@ -23,7 +23,6 @@ from interverse.benchmarks.causalworld.scores import (
     stored_records,
 )
 from interverse.benchmarks.causalworld.settings import CausalWorldSettings
-from interverse.benchmarks.tidy import markdown
 from interverse.core.errors import InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain, read_json
@@ -31,6 +30,7 @@ from interverse.fit.work import Clock, Record, run_stamp
 from interverse.protocols.evaluate import evaluate
 from interverse.protocols.on_device import DIVERGED, episode_rows, play, starts_of
 from interverse.protocols.protocol import select_protocols
+from interverse.reports.sections import markdown
 from interverse.results.provenance import command
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.saved import Released, released

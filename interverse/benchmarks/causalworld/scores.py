@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.benchmarks.comparison import LEVEL, reach, welch
-from interverse.benchmarks.tidy import grouped, markdown
 from interverse.core.errors import FileFormatError
 from interverse.core.files.json_text import read_json_object
 from interverse.metrics.comparison import holm
-from interverse.reports.sections import Grid
+from interverse.reports.sections import Grid, grouped, markdown
 from interverse.results.published import published
 
 Record = Mapping[str, Any]

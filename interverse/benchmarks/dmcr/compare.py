@@ -26,10 +26,9 @@ from interverse.benchmarks.dmcr.settings import (
     printed,
     table_variant,
 )
-from interverse.benchmarks.tidy import laid_out
 from interverse.metrics.bootstrap import Interval, t_interval
 from interverse.metrics.generalisation import generalisation_error_of_runs
-from interverse.reports.sections import Grid, Section
+from interverse.reports.sections import Grid, Section, laid_out
 
 Cell = dict[str, Any]
 _PERCENT = 100.0
