@@ -40,6 +40,7 @@ NEED_AN_EXTRA = {
     "view tutorial/slider-v1 --port 8731 --seconds 1": "view",
     "evaluate pushing_2 --protocols P0 --episodes 1 --option max_steps=3": "torch",
     "export pushing_2 --out folder --no-video": "torch",
+    "evaluate --policy random --task tutorial/slider-v1 --episodes 2 --cluster local": "ray",
 }
 
 # Stands for an environment with these distributions alone, in every process that Python starts:

@@ -11,7 +11,7 @@ import interverse as iv
 from interverse.actors import ACTORS
 from interverse.actors.actor import Actor, Moment
 from interverse.actors.adaptive import Adaptive, Adversarial, AgentDriven, Interpolation
-from interverse.actors.curriculum import Curriculum, Stage, curriculum_from_words, paper_curriculum
+from interverse.actors.curriculum import Curriculum, Stage, paper_curriculum
 from interverse.actors.uniform import (
     Everything,
     Goals,
@@ -155,13 +155,6 @@ def test_no_start_under_a_curriculum_of_the_paper_is_in_the_test_space(task, num
     venv.close()
 
 
-def test_no_curriculum_of_words_draws_from_the_test_space(driver):
-    curriculum = curriculum_from_words(["uniform:patterns=block_0/mass+gravity", "goals", "visual"])
-    for stage in curriculum.stages:
-        found = drawn_in_b(driver, stage.actor, curriculum)
-        assert not any(found.values()), found
-
-
 @pytest.mark.parametrize("space", ["B", "A_B"])
 def test_another_space_is_drawn_from_if_asked_for(driver, space):
     asked = Curriculum(stages=(Stage(actor=Uniform(patterns=("block_0/mass",))),), space=space)
@@ -169,15 +162,6 @@ def test_another_space_is_drawn_from_if_asked_for(driver, space):
     assert found["block_0/mass"] > 0.4 * DRAWS
     own = Uniform(patterns=("block_0/mass",), space=space)
     assert drawn_in_b(driver, own, Curriculum())["block_0/mass"] > 0.4 * DRAWS
-
-
-def test_gravity_is_in_no_curriculum_of_the_paper(driver):
-    (stage,) = paper_curriculum(2).stages
-    moment = Moment(driver, np.arange(2), Noise(*np.zeros((3, 2), int)), "A")
-    drawn = stage.actor.act(moment)
-    assert "gravity" not in drawn
-    assert "joint_positions" not in drawn
-    assert "block_0/mass" in drawn
 
 
 # ----------------------------------------------------------------- curricula that do nothing

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 
 import numpy as np
 import pytest
 
 import interverse as iv
-from interverse import cli
 from interverse.cli import main
 
 
@@ -63,17 +61,6 @@ def test_a_slip_of_the_keyboard_is_one_short_line_at_once(tmp_path, capsys, word
     told = capsys.readouterr().err
     assert said in told
     assert len(told) < 1000
-
-
-def test_a_missing_extra_is_named(monkeypatch, capsys):
-    def load(name):
-        if name == "interverse.cli.train":
-            raise ModuleNotFoundError("No module named 'torch'", name="torch")
-        return importlib.import_module(name)
-
-    monkeypatch.setattr(cli.importlib, "import_module", load)
-    assert main(["train", "--task", "tutorial/slider-v1", "--out", "x"]) == 2
-    assert "pip install 'interverse[torch]'" in capsys.readouterr().err
 
 
 def test_a_list_given_twice_adds_up(capsys):

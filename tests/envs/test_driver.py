@@ -137,17 +137,6 @@ def test_a_value_is_handed_on_where_its_cause_changes():
     assert rules._held("block_0/cartesian_position", alone).tolist() == [False]
 
 
-def test_picking_says_that_its_goal_stands_above_the_middle():
-    env = started("trifinger/picking-v1")
-    place = env.variables["goal_0/cylindrical_position"]
-    for space in (place.space_a, place.space_b):
-        assert space.low[:2].tolist() == space.high[:2].tolist() == [0.0, 0.0]
-    env.do({"goal_0/cylindrical_position": [0.0, 0.0, 0.12]})
-    with pytest.raises(iv.InterventionError, match="above the middle"):
-        env.do({"goal_0/cartesian_position": [0.05, 0.0, 0.12]})
-    assert env.values["goal_0/cartesian_position"].tolist() == [0.0, 0.0, 0.12]
-
-
 @pytest.mark.parametrize("name", ["P10", "P11"])
 def test_what_a_protocol_draws_is_what_holds(name):
     from interverse.protocols.protocol import select_protocols

@@ -232,14 +232,6 @@ def test_the_batched_space_is_gymnasiums_own():
     assert ours.contains(ours.sample())
 
 
-def test_an_empty_intervention_changes_nothing():
-    env = iv.make("tutorial/slider-v1")
-    env.reset(seed=0)
-    outcome = env.unwrapped.do({})
-    assert outcome.applied
-    assert not outcome.changed
-
-
 @pytest.mark.parametrize("world", [ID, "blocks/observed-3-v1"])
 def test_final_observations_have_gymnasiums_form(world):
     ours = iv.make_vec(world, num_envs=3, max_steps=2, autoreset_mode="same_step")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import interverse as iv
-from interverse.actors.actor import apply
 from interverse.actors.curriculum import Curriculum, Stage
 from interverse.actors.wrappers import CurriculumVectorEnv
 from interverse.core.errors import InterverseError, InvalidValueError, UnknownNameError
@@ -199,23 +198,6 @@ def test_all_leaves_legacy_out_and_legacy_names_them():
         select_protocols(SLIDER, "legacy")
 
 
-@pytest.mark.parametrize("number", [6, 7, 8, 10, 11])
-def test_stacking2_accepts_every_first_draw_as_the_original_does(number):
-    # recorded: 60 of 60 first draws; with checks ours refuses some
-    (protocol,) = select_protocols("trifinger/stacking2-v1", f"P{number}_legacy")
-    (modern,) = select_protocols("trifinger/stacking2-v1", f"P{number}")
-    refusals = []
-    for chosen in (protocol, modern):
-        venv = iv.make_vec("trifinger/stacking2-v1", num_envs=60, threads=1, **chosen.options)
-        venv.reset(seed=0)
-        driver = venv.unwrapped.driver
-        drawn = chosen.draw(driver, np.arange(60), 0)
-        refusals.append(len(apply(driver, drawn, np.arange(60))))
-        venv.close()
-    assert refusals[0] == 0
-    assert refusals[1] > 0
-
-
 def test_a_resized_block_of_picking_keeps_its_centre_in_legacy():
     (protocol,) = select_protocols("trifinger/picking-v1", "P3_legacy")
     venv = iv.make_vec("trifinger/picking-v1", num_envs=40, threads=1)
@@ -226,12 +208,6 @@ def test_a_resized_block_of_picking_keeps_its_centre_in_legacy():
     assert np.array_equal(values["block_0/size"], values["goal_0/size"])
     assert np.allclose(values["block_0/cartesian_position"], (0.0, 0.0, 0.0325), atol=1e-12)
     venv.close()
-
-
-def test_a_protocol_without_a_moment_is_refused_also_in_short_episodes():
-    never = Protocol(name="never", variables={"box/mass": "B"}, at=())
-    with pytest.raises(InvalidValueError, match="never acts"):
-        iv.evaluate("random", task="tutorial/slider-v1", protocols=[never], episodes=2, max_steps=3)
 
 
 def drawn_masses(**given):

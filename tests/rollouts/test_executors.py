@@ -97,22 +97,6 @@ def test_what_cannot_be_sent_is_told():
         list(run_units(labour.times, range(4), threading.Lock(), workers=2))
 
 
-def test_without_ray_one_line_names_the_extra():
-    code = (
-        "import sys; sys.modules['ray'] = None\n"
-        "from interverse.cli import main\n"
-        "flags = '--task tutorial/slider-v1 --episodes 2 --option max_steps=2 --cluster local'\n"
-        "sys.exit(main(['evaluate', *flags.split()]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
-        "interverse evaluate: ray is not installed. Install it with: pip install 'interverse[ray]'."
-    )
-
-
 _LONG = """
 import sys
 from pathlib import Path

@@ -6,7 +6,6 @@ import mujoco
 import numpy as np
 import pytest
 
-from interverse.core.errors import RenderError
 from interverse.sim import gl
 from interverse.sim.drawing import QUALITIES, open_drawing
 from interverse.sim.single import load_moment, save_moment, state_size
@@ -78,13 +77,6 @@ def test_closed_drawings_are_lent_again_to_the_same_key(world):
     assert open_drawing(model, key="other", **options) is not one
     assert open_drawing(model, key="scene", **options) is one
     assert open_drawing(model, key="scene", **options) is not one
-
-
-def test_a_forked_process_is_told_to_spawn(world, monkeypatch):
-    model, _ = world
-    monkeypatch.setattr(gl, "_LOADED_IN", [-1])  # as it looks to a child
-    with pytest.raises(RenderError, match="spawn"):
-        open_drawing(model, size=SIZE, quality=QUALITIES["fast"])
 
 
 def test_a_moment_holds_sensors_of_the_step_before(world):

@@ -318,21 +318,6 @@ def test_ctrl_c_is_clean():
     assert (running.returncode, out.splitlines()[-1], err) == (0, "stopped", "")
 
 
-def test_without_the_extra_one_line_names_it():
-    code = (
-        "import sys; sys.modules['viser'] = None; from interverse.cli import main; "
-        "sys.exit(main(['view', 'tutorial/slider-v1']))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr == (
-        "interverse view: viser is not installed. "
-        "Install it with: pip install 'interverse[view]'.\n"
-    )
-
-
 @pytest.mark.parametrize("world", ["chemistry/chain-v1", "tutorial/slider-v1"])
 def test_a_script_and_its_page_share_the_environment(world):
     env = TimeLimit(iv.make(world), 50)  # wrapped, as scripts have them

@@ -80,12 +80,6 @@ def test_a_goal_dict_passes_gymnasiums_check():
     env.close()
 
 
-def test_a_world_without_goals_is_refused():
-    env = iv.make("chemistry/chain-v1")
-    with pytest.raises(iv.errors.InvalidValueError, match="no goals to relabel"):
-        GoalDict(env)
-
-
 def test_an_average_forgets_at_reset():
     env = MovingAverageAction(iv.make("trifinger/pushing-v1"), window=3)
     env.reset(seed=0)

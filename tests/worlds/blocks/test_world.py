@@ -271,14 +271,6 @@ def test_a_grid_full_of_blocks_does_not_move():
     np.testing.assert_array_equal(after["state"], observation["state"])
 
 
-def test_a_missing_gpu_is_said():
-    torch = pytest.importorskip("torch")
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    with pytest.raises(InvalidValueError, match="no CUDA device"):
-        iv.make("blocks/observed-3-v1", device="cuda")
-
-
 # ---------------------------------------------------------------- baselines and goals
 
 

@@ -13,7 +13,6 @@ import interverse as iv
 from interverse.worlds.control import looks
 from interverse.worlds.control import suite as suite_module
 from interverse.worlds.control.stage import ControlStage
-from interverse.worlds.control.suite import suite
 from tests.conformance.cases import TEXTURES
 
 OWN = {"textures": str(TEXTURES)}
@@ -287,10 +286,6 @@ def test_states_of_a_batch_step_part_by_part_and_fail_together(monkeypatch):
     venv.close()
 
 
-def test_stock_dm_control_works_beside_us():
-    assert suite.load("cartpole", "balance").reset().first()
-
-
 def test_without_dm_control_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dm_control.mujoco.wrapper.mjbindings", None)
     spec = importlib.util.spec_from_file_location("compat_without", suite_module.__file__)
@@ -436,18 +431,6 @@ def test_what_is_given_holds_in_every_episode(make):
         values = env.values
         assert (values["dynamics_seed"], values["reflectance"]) == (3, 0.45)
         assert values["visual_seed"] == 7, "a default goes before the option's"
-
-
-def test_an_unknown_task_is_named():
-    with pytest.raises(iv.InterverseError, match="control/walker_walk-v1"):
-        iv.make("control/walker_wlak-v1")
-
-
-def test_actions_out_of_range_raise(make):
-    env = make(observation="state")
-    env.reset(seed=0)
-    with pytest.raises(iv.InterverseError, match="actions reach"):
-        env.step(np.full(env.action_space.shape, 1.5, dtype=np.float32))
 
 
 @pytest.mark.parametrize("given", ["all", list(looks.SWITCHES)], ids=["all", "list"])

@@ -132,13 +132,6 @@ def test_the_shared_bound_belongs_to_a(envs):
     assert not place.space_b.contains((0.11, 0.0, 0.0325))
 
 
-def test_two_sizes_of_one_thing_that_disagree_are_refused(envs):
-    env = envs("pushing")
-    with pytest.raises(InterventionError, match="block_0/size and goal_0/size"):
-        env.unwrapped.do({"block_0/size": (0.06, 0.06, 0.06), "goal_0/size": (0.08, 0.07, 0.09)})
-    np.testing.assert_array_equal(env.unwrapped.values["block_0/size"], (0.065, 0.065, 0.065))
-
-
 def test_block_and_goal_share_a_size_and_both_stand_on_the_floor(envs):
     env = envs("pushing")
     env.unwrapped.do({"goal_0/size": (0.08, 0.07, 0.09)})
