@@ -357,7 +357,7 @@ def _manifest(folder: Path) -> Iterator[Shard]:
             if tuple(map(type, types)) != (str, int, str, dict):
                 continue
             if Path(name).name != name or name in ("", ".", ".."):
-                raise FileFormatError(explain(f"{path} names {name!r}, outside the folder"))
+                raise FileFormatError(f"{path} names {name!r}, outside the folder")
             yield shard
 
 

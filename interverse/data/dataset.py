@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.arrays import Array
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.data.store import (
     GridScene,
     Header,
@@ -83,9 +83,7 @@ class Dataset:
     def target_images(self, episodes: Episodes = None) -> NDArray[np.uint8]:
         """Returns the target pictures of some episodes, (e, 50, 50, 3)."""
         if not self.header.targets:
-            raise InvalidValueError(
-                explain(f"{self.header.id} {dict(self.header.options)} has no target")
-            )
+            raise InvalidValueError(f"{self.header.id} {dict(self.header.options)} has no target")
         return self._pictures("target_images", self.target, episodes)
 
     def _pictures(self, kind: str, scene: GridScene | None, episodes: Episodes) -> Any:

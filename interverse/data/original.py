@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.hdf5 import new_hdf5
 from interverse.core.rng import Noise
 from interverse.data.dataset import Dataset
@@ -149,7 +149,7 @@ def _read(file: h5py.File, names: list[str], header: Header, start: int) -> dict
         group = file[name]
         absent = [member for member in _MEMBERS if member not in group]
         if absent:
-            raise FileFormatError(explain(f"episode {name} has no {', '.join(absent)}"))
+            raise FileFormatError(f"episode {name} has no {', '.join(absent)}")
         if len(group["action"]) != header.steps:
             raise FileFormatError(
                 f"episode {name} has {len(group['action'])} actions",

@@ -17,7 +17,6 @@ from interverse.core.errors import (
     InvalidValueError,
     UnknownNameError,
     check_name,
-    explain,
 )
 from interverse.core.files.atomic import datasets_folder
 from interverse.core.files.json_text import read_json_object
@@ -162,7 +161,7 @@ def load_dataset(
         asked |= {"images": images or None, "contacts": contacts or None}
         told = ", ".join(name for name, value in asked.items() if value is not None)
         if told:
-            raise InvalidValueError(explain(f"{id} is there already: {told} cannot be chosen"))
+            raise InvalidValueError(f"{id} is there already: {told} cannot be chosen")
         if kind == "grid":
             return open_dataset(path)
         from interverse.data.episodes import TwinFolder  # loads the simulator
@@ -174,7 +173,7 @@ def load_dataset(
 
         if episodes is not None or images or contacts:
             told = f"{id} has pairs, not episodes: episodes, images, contacts cannot be chosen"
-            raise InvalidValueError(explain(told))
+            raise InvalidValueError(told)
         return load_pairs(id, split, folder=folder, progress=progress, **options)
     split = "train" if split is None else split
     table = splits(id, **options)

@@ -18,7 +18,7 @@ import torch
 
 from interverse._version import __version__
 from interverse.core.code import code_hash, installed
-from interverse.core.errors import InterverseError, InvalidValueError, explain
+from interverse.core.errors import InterverseError, InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
 from interverse.models.fit import Epoch
@@ -122,7 +122,7 @@ class Failures:
         """Raises if some of a reproduction failed: the rest is done and written."""
         if self._found:
             lines = "; ".join(f"{name}: {error}" for name, error in self._found.items())
-            raise InvalidValueError(explain(f"all is written but what failed: {lines}"))
+            raise InvalidValueError(f"all is written but what failed: {lines}")
 
 
 @final

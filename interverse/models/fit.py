@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.checkpoints import Checkpoint
 from interverse.core.files.json_text import plain
 from interverse.core.rng import check_seed, generator
@@ -92,9 +92,9 @@ class Fit:
 
     def __post_init__(self) -> None:
         if not self.learning_rate > 0:
-            raise InvalidValueError(explain(f"learning_rate must be > 0, got {self.learning_rate}"))
+            raise InvalidValueError(f"learning_rate must be > 0, got {self.learning_rate}")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise InvalidValueError(explain(f"seeds must be distinct, at least one: {self.seeds}"))
+            raise InvalidValueError(f"seeds must be distinct, at least one: {self.seeds}")
         if self.tensorboard and self.out is None:
             raise InvalidValueError("tensorboard=True needs a folder", fix="Pass out='runs/name'")
 

@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, check_whole, explain
+from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.rng import generator
 from interverse.core.type_checks import blames_types
 from interverse.models.losses import image_loss
@@ -74,10 +74,10 @@ def ranks(true: Tensor, predicted: Tensor, pictures: Tensor | None = None) -> Ra
     """
     if true.shape != predicted.shape:
         raise InvalidValueError(
-            explain(f"{tuple(true.shape)} true states, {tuple(predicted.shape)} predictions")
+            f"{tuple(true.shape)} true states, {tuple(predicted.shape)} predictions"
         )
     if not bool(torch.isfinite(true).all() and torch.isfinite(predicted).all()):
-        raise InvalidValueError(explain("some states are infinite or not numbers"))
+        raise InvalidValueError("some states are infinite or not numbers")
     # Squares of columns far from zero, or in float32, would hide small distances. A value that is
     # there (the median) is taken off: whole numbers stay whole, and a constant becomes 0.
     middle = true.flatten(1).double().median(0).values

@@ -36,7 +36,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.rng import generator
 from interverse.envs import WorldVectorEnv, make_vec
 from interverse.envs.make import check_options
@@ -258,7 +258,7 @@ def _variables(env: Any, seed: int) -> tuple[list[str], list[str]]:
         env.step(action)
     moving = [name for name in real if not np.array_equal(before[name], env.values[name])]
     if not moving:
-        raise InvalidValueError(explain("random actions change no real variable of this world"))
+        raise InvalidValueError("random actions change no real variable of this world")
     constant: dict[str, str] = {}
     for name in real:
         if name not in moving and isinstance(env.variables[name].region("A"), Box):
@@ -408,7 +408,7 @@ def state_trials(
         env.restore(moment)
         drawn = env.variables[altered].region("A")
         if drawn is None:
-            raise InvalidValueError(explain(f"{altered} has no space A to draw values from"))
+            raise InvalidValueError(f"{altered} has no space A to draw values from")
         value = np.stack([drawn.sample(rng) for _ in range(worlds)])
         applied = np.asarray(env.do({altered: value}).applied)
         twin = play(env, actions[steps:], see)
@@ -416,7 +416,7 @@ def state_trials(
     finally:
         env.close()
     if not applied.any():
-        raise InvalidValueError(explain(f"every change of {altered} was refused"))
+        raise InvalidValueError(f"every change of {altered} was refused")
     kept = applied & fact.whole & twin.whole
     if not kept.any():
         raise InvalidValueError(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from interverse.core.errors import InvalidValueError, check_name, explain
+from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.registry import Entry
 from interverse.core.type_checks import blames_fields, named, one_of, validated
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PictureEncoder, Size
@@ -97,9 +97,7 @@ class WorldModelConfig:
         sizes = ("objects", "actions_per_object", "embedding", "hidden", "encoder_channels")
         for name in (*sizes, "decoder_width", "width", "num_graphs"):
             if getattr(self, name) < 1:
-                raise InvalidValueError(
-                    explain(f"{name} must be at least 1, got {getattr(self, name)}")
-                )
+                raise InvalidValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.loss not in self.entry.losses:
             allowed = ", ".join(self.entry.losses)
             raise InvalidValueError(

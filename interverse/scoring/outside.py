@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.tensor_files import read_safetensors
 from interverse.core.registry import Entry
 from interverse.core.rng import generator
@@ -304,7 +304,7 @@ def _checked(method: str, found: Any) -> Tensor:
         ) from error
     if not bool((latents.abs() < _LARGEST).all()):
         raise InvalidValueError(
-            explain(f"{method} gave latents that are not numbers, or beyond {_LARGEST:g}")
+            f"{method} gave latents that are not numbers, or beyond {_LARGEST:g}"
         )
     return latents
 
@@ -377,7 +377,7 @@ def build_model(
             f"there is no module {module_name!r}", fix="Call this in its folder"
         ) from error
     except AttributeError as error:
-        raise InvalidValueError(explain(f"{module_name} has no {attribute!r}")) from error
+        raise InvalidValueError(f"{module_name} has no {attribute!r}") from error
     if inspect.isclass(model) or not hasattr(model, "rollout"):
         asked, facts = inspect.signature(model).parameters.values(), world_facts(id, options)
         positional = (p for p in asked if p.kind is p.POSITIONAL_OR_KEYWORD)
@@ -398,6 +398,6 @@ def build_model(
             model.load_state_dict(read_safetensors(weights))
         except RuntimeError as error:
             raise InvalidValueError(
-                explain(f"{weights} holds the weights of another model than {name}: {error}")
+                f"{weights} holds the weights of another model than {name}: {error}"
             ) from error
     return model

@@ -65,7 +65,7 @@ class CitrisFrames:
         """Returns the steps between consecutive frames."""
         if self.triplets:
             raise InvalidValueError(
-                explain(f"{self.path} holds triplets, which do not follow each other in time")
+                f"{self.path} holds triplets, which do not follow each other in time"
             )
         return CitrisSteps(
             self.images[:-1],
@@ -99,7 +99,7 @@ def load_citris(
     try:
         held = read_npz(path)
     except (OSError, ValueError) as error:
-        raise FileFormatError(explain(f"{path} cannot be read as .npz: {error}")) from error
+        raise FileFormatError(f"{path} cannot be read as .npz: {error}") from error
     grid = "images" in held
     shown, true, set_ = (
         ("images", "latents", "targets") if grid else ("imgs", "raw_latents", "interventions")
@@ -125,8 +125,8 @@ def load_citris(
         )
     lead = shape[:-3]
     if latents.shape[: len(lead)] != lead or latents.ndim != len(lead) + 1:
-        raise FileFormatError(explain(f"{path}: latents are {latents.shape}, images {shape}"))
+        raise FileFormatError(f"{path}: latents are {latents.shape}, images {shape}")
     # In time the last row may go without, since no step leads on from it.
     if len(targets) not in ((shape[0],) if len(shape) == 5 else (shape[0] - 1, shape[0])):
-        raise FileFormatError(explain(f"{path}: targets are {targets.shape}, images {shape}"))
+        raise FileFormatError(f"{path}: targets are {targets.shape}, images {shape}")
     return CitrisFrames(path=path, names=names, images=images, latents=latents, targets=targets)

@@ -14,7 +14,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from interverse.core.errors import InvalidValueError, UnknownNameError, explain, unknown
+from interverse.core.errors import InvalidValueError, UnknownNameError, unknown
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, PairPictures, decode
 from interverse.data.pairs.shards import (
     PairHeader,
@@ -96,7 +96,7 @@ class PairDataset:
     def graph(self) -> CausalGraph:
         """The causal graph of the world it was collected in."""
         if self.header is None:
-            raise InvalidValueError(explain(f"{self.path} comes without a causal graph"))
+            raise InvalidValueError(f"{self.path} comes without a causal graph")
         return CausalGraph.from_json(self.header.graph)
 
     @property

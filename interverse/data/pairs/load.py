@@ -20,7 +20,6 @@ from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
     UnknownNameError,
-    explain,
     unknown,
 )
 from interverse.core.files.atomic import atomic, datasets_folder, write_text
@@ -82,7 +81,7 @@ def load_pairs(
     elif options or folder is not None:
         given = ", ".join([*options, *(["folder"] if folder is not None else [])])
         raise InvalidValueError(
-            explain(f"{id} is a folder that holds its pairs: {given} cannot be chosen for it")
+            f"{id} is a folder that holds its pairs: {given} cannot be chosen for it"
         )
     else:
         data = (

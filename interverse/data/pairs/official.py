@@ -123,7 +123,7 @@ def read_rows(file: Path, columns: Sequence[str], *, header: bool = True) -> Ite
     except FileNotFoundError as error:
         raise FileNotFoundError(explain(f"there is no file {file}")) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FileFormatError(explain(f"{file} is no CSV file: {error}")) from error
+        raise FileFormatError(f"{file} is no CSV file: {error}") from error
 
 
 def numbered(names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.metrics.bootstrap import t_interval
 
 _NEEDED = ("prediction", "verb", "set")
@@ -90,9 +90,7 @@ def _columns(table: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
             told = f"{name} has names and numbers"
             raise InvalidValueError(told, allowed="all names or all numbers")
     if kinds["prediction"] != kinds["verb"]:
-        raise InvalidValueError(
-            explain("prediction and verb differ: names in one, numbers in the other")
-        )
+        raise InvalidValueError("prediction and verb differ: names in one, numbers in the other")
     known = set(columns["verb"].tolist())
     plain = {verb.strip().lower(): verb for verb in known if isinstance(verb, str)}
     for told in set(columns["prediction"].tolist()) - known:

@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 from torch.nn import functional
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain, missing_extra
+from interverse.core.errors import FileFormatError, InvalidValueError, missing_extra
 from interverse.core.files.tensor_files import read_safetensors, read_torch
 from interverse.models.pairs.config import EncoderConfig, PairModelConfig
 from interverse.models.pairs.slots import FILE, SlotEncoder
@@ -101,7 +101,7 @@ def build_encoder(config: EncoderConfig) -> Any:
                 network.load_state_dict(own)
             except RuntimeError as error:
                 told = f"{file} was trained with another slot encoder: {error}"
-                raise InvalidValueError(explain(told.replace("\n", " "))) from error
+                raise InvalidValueError(told.replace("\n", " ")) from error
         return network
     if config.name in ("lite0", "rooms"):
         return Lite0Tokens(config)

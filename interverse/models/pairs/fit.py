@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.core.files.checkpoints import Checkpoint, Checkpoints
 from interverse.core.files.tensor_files import write_safetensors
@@ -182,8 +182,6 @@ def rows_of(split: Sets, count: int, device: torch.device) -> dict[str, Tensor]:
                 fix="Collect more pairs, or choose another shift or seed",
             )
         if rows.min() < 0 or rows.max() >= count:
-            raise InvalidValueError(
-                explain(f"the split's {name} set names pair {rows.max()} of {count}")
-            )
+            raise InvalidValueError(f"the split's {name} set names pair {rows.max()} of {count}")
         found[name] = torch.as_tensor(rows.astype(np.int64), device=device)
     return found

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, final
 import torch
 from torch import Tensor, nn
 
-from interverse.core.errors import InvalidValueError, explain
+from interverse.core.errors import InvalidValueError
 from interverse.models.pairs.config import PairModelConfig
 
 
@@ -124,7 +124,7 @@ def feature_blocks(width: int, groups: int) -> Tensor:
     """
     if groups > width:
         raise InvalidValueError(
-            explain(f"{groups} groups of actions need as many features, there are {width}")
+            f"{groups} groups of actions need as many features, there are {width}"
         )
     return (torch.arange(width) // (width // groups)).clamp(max=groups - 1)
 

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from interverse.core.errors import FileFormatError, InvalidValueError, explain
+from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.atomic import atomic
 from interverse.core.files.zip_archive import read_npz
 from interverse.data.pairs import Labels
@@ -229,7 +229,7 @@ def load(path: Path) -> PairTensors:
     try:
         held = read_npz(path)
     except (OSError, ValueError) as error:
-        raise FileFormatError(explain(f"{path} cannot be read as .npz: {error}")) from error
+        raise FileFormatError(f"{path} cannot be read as .npz: {error}") from error
     missing = [name for name in _NEEDED if name not in held]
     if missing:
         raise FileFormatError(f"{path} lacks {', '.join(missing)}", allowed=", ".join(_NEEDED))
@@ -252,7 +252,7 @@ def load(path: Path) -> PairTensors:
             extra={name: held[name] for name in _OPTIONAL if name in held},
         )
     except (InvalidValueError, ValueError, IndexError) as error:
-        raise FileFormatError(explain(f"{path}: {error}")) from error
+        raise FileFormatError(f"{path}: {error}") from error
 
 
 def _differences(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
