@@ -76,12 +76,9 @@ def collection_header(
 ) -> dict[str, Any]:
     """Returns the header of a collection, JSON-ready.
 
-    Args:
-        kind: "episodes", "grid" or "pairs"; it is also the name of the number that may grow.
-        id: the world's.
-        options: what `make` takes, to make it again.
-        seed: unit n of the data (an episode, a house) has the address (seed, n).
-        settings: what else the data depend on.
+    `kind` (episodes, grid or pairs) is also the name of the number that may grow; unit n of the
+    data (an episode, a house) has the address (seed, n); `settings` are what else the data
+    depend on.
     """
     return {
         "format": FORMAT,
@@ -164,11 +161,8 @@ def collection(
 ) -> Iterator[Collection]:
     """Yields a folder to collect into, for one process at a time.
 
-    Args:
-        folder: where.
-        header: from `collection_header`.
-        grows: the name of the number in it that may be larger than before.
-        overwrite: remove another data set that is there, which raises otherwise.
+    The number in the header that `grows` may be larger than before. Another data set that is
+    there raises, or with `overwrite` goes.
     """
     with locked(folder):
         if (folder / HEADER).exists() and overwrite:
@@ -210,13 +204,9 @@ class Collection:
     ) -> Generator[tuple[Any, Shard]]:
         """Yields units and their shards as they are finished; close it to stop early.
 
-        Args:
-            write: a function of a module, `write(path, unit, shared)`; what it returns is the
-                shard's `held`.
-            units: name of the file and unit, for each that is missing; maybe endlessly many.
-            shared: what all units need; its attribute `gpus` says how many GPUs a unit takes.
-            workers: how many units are made at a time.
-            cluster: a Ray cluster, as for `run_units`.
+        `write(path, unit, shared)` is a function of a module; what it returns is the shard's
+        `held`. Units, maybe endlessly many, are the name of a file and what is to be in it. The
+        attribute `gpus` of `shared` says how many GPUs a unit takes.
         """
         run = uuid.uuid4().hex
         write_bytes(self._folder / _SIGHT, run.encode())
@@ -246,11 +236,9 @@ class Collection:
     ) -> None:
         """Makes the units that are missing, all of episodes, and finishes the folder with them.
 
-        Args:
-            write: as for `make`.
-            units: the episodes of each file.
-            shared: as for `make`; its `workers` and `cluster` say who plays.
-            advance: is told how many more episodes there are.
+        `write` and `shared` are as for `make`, `workers` and `cluster` of `shared` say who
+        plays, `units` has the episodes of each file, and `advance` is told how many more
+        episodes there are.
         """
         missing = [(name, unit) for name, unit in units.items() if name not in self.shards]
         advance(sum(len(unit) for name, unit in units.items() if name in self.shards))
@@ -263,9 +251,7 @@ class Collection:
     def finish(self, names: Iterable[str], **more: Any) -> None:
         """Writes the header with its shards, in order, and removes other ones.
 
-        Args:
-            names: of the files that make up the data set.
-            more: what only the finished shards tell, for the header.
+        `more` is what only the finished shards tell, for the header.
         """
         chosen = {name: self.shards[name] for name in names}
         halves = self._folder.glob(".*.partial*")  # of workers that were not waited for

@@ -11,9 +11,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from interverse.data import Dataset, load_dataset
 from interverse.envs.build import build_world
 from interverse.fit.settings import Budget
@@ -25,7 +22,7 @@ from interverse.models.counterfactual import (
     counterfactual_trials,
     score_counterfactuals,
 )
-from interverse.models.datasets import dataset_labels, dataset_rewards, dataset_source
+from interverse.models.datasets import dataset_rewards, dataset_source
 from interverse.models.effects import Effects, Trials, TrueWorld, effects, grid_trials
 from interverse.models.fit import Fit
 from interverse.models.heads import RewardData
@@ -76,11 +73,13 @@ class Materials:
     ) -> None:
         self.world, self.budget, self.device = world, budget, device
         self.options, self._folder = options, folder
+        self._sets: dict[str, Dataset] = {}
+        self._sources: dict[str, TransitionSource] = {}
 
     @property
     def objects(self) -> int:
         """How many objects the world has."""
-        return self._valid_set.header.actions // self.actions_per_object
+        return self.data("valid").header.actions // self.actions_per_object
 
     @property
     def actions_per_object(self) -> int:
@@ -89,56 +88,37 @@ class Materials:
             return BLOCKS_MOVES
         return int(self.options.get("colors", CHEMISTRY_COLORS))
 
-    @cached_property
-    def _train_set(self) -> Dataset:
-        return self._load("train", self.budget.train)
-
-    @cached_property
-    def _valid_set(self) -> Dataset:
-        return self._load("valid", self.budget.valid)
-
-    @cached_property
-    def train(self) -> TransitionSource:
-        """Training transitions."""
-        return dataset_source(self._train_set, device=self.device)
-
-    @cached_property
-    def valid(self) -> TransitionSource:
-        """Validation transitions."""
-        return dataset_source(self._valid_set, device=self.device)
-
-    @cached_property
+    @property
     def test_set(self) -> Dataset:
         """New episodes of the training world."""
-        return self._load("test", self.budget.test)
+        return self.data("test")
 
-    @cached_property
-    def test(self) -> TransitionSource:
-        """The references of the ranking."""
-        return dataset_source(self.test_set, device=self.device)
+    def data(self, split: str) -> Dataset:
+        """Returns a data set: train, valid, test, or zero-shot, whose colours are new."""
+        if split not in self._sets:
+            count = getattr(self.budget, split.replace("-", "_"))
+            self._sets[split] = load_dataset(
+                self.world, split, folder=self._folder, episodes=count, **self.options
+            )
+        return self._sets[split]
 
-    @cached_property
-    def zero_shot(self) -> TransitionSource:
-        """References whose colours were never seen in training."""
-        return dataset_source(self._load("zero-shot", self.budget.zero_shot), device=self.device)
+    def source(self, split: str) -> TransitionSource:
+        """Returns the transitions of a data set, on the device."""
+        if split not in self._sources:
+            self._sources[split] = dataset_source(self.data(split), device=self.device)
+        return self._sources[split]
 
     @cached_property
     def unchanged(self) -> dict[str, dict[str, Any]]:
         """Ranking scores by horizon of pictures that are predicted to stay as they are."""
-        return {str(k): asdict(score) for k, score in rank_unchanged(self.test).items()}
+        return {str(k): asdict(score) for k, score in rank_unchanged(self.source("test")).items()}
 
     @cached_property
     def rewards(self) -> tuple[RewardData, RewardData]:
         """What the reward predictor trains and validates on."""
-        return (
-            dataset_rewards(self._train_set, self.train),
-            dataset_rewards(self._valid_set, self.valid),
-        )
-
-    @cached_property
-    def labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """True values of the objects in training and validation frames, for the probe."""
-        return dataset_labels(self._train_set)[0], dataset_labels(self._valid_set)[0]
+        names = ("train", "valid")
+        train, valid = (dataset_rewards(self.data(name), self.source(name)) for name in names)
+        return train, valid
 
     @cached_property
     def graph(self) -> GraphTrials:
@@ -166,11 +146,6 @@ class Materials:
             "acted object alone": MoveTheActed(trials),
         }
         return {name: score_counterfactuals(one, trials).record() for name, one in every.items()}
-
-    def _load(self, split: str, episodes: int) -> Dataset:
-        return load_dataset(
-            self.world, split, folder=self._folder, episodes=episodes, **self.options
-        )
 
 
 def fitted_models(
@@ -207,7 +182,7 @@ def fitted_models(
         )
         clock.check()
         with clock.timed(f"data of {materials.world}"):
-            train, valid = materials.train, materials.valid
+            train, valid = materials.source("train"), materials.source("valid")
         told = f"{name}: seeds {', '.join(map(str, missing))}"
         watch = clock.watch(told, sizes.epochs, saved_every=how.checkpoint_every)
         with clock.timed(f"{told} trained"):

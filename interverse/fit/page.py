@@ -74,12 +74,8 @@ def write_scores_page(
 ) -> None:
     """Writes index.html and summary.md with the curves and all scores of seeds.
 
-    Args:
-        out: the folder.
-        title: the page's.
-        seeds: one record each, with `history` and scores.
-        trained: how training went, if more is known than its epochs.
-        predictions: draws what is predicted.
+    Each record of `seeds` has `history` and scores. `trained` is how training went, if more is
+    known than its epochs; `predictions` draws what is predicted.
     """
     drawn: dict[str, Any] = {
         "curves.svg": lambda: _curves(seeds),
@@ -202,7 +198,7 @@ def _predictions(materials: Materials, model: WorldModel) -> Any:
     """Returns pictures: start, truth and nearest to the prediction, for some test episodes."""
     from interverse.reports.plots import style
 
-    source = materials.test
+    source = materials.source("test")
     every = torch.arange(source.num_episodes, device=source.device)
     shown, length = every[:_EXAMPLES], source.num_steps + 1
     steps = torch.arange(max(HORIZONS), device=source.device)

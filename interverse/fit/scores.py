@@ -22,8 +22,8 @@ from interverse.agents.search import (
 from interverse.fit.materials import GraphTrials, Materials
 from interverse.metrics.recovery import RecoveryScores
 from interverse.models.counterfactual import score_counterfactuals
+from interverse.models.datasets import dataset_labels
 from interverse.models.effects import (
-    Answers,
     Effects,
     ModelRespondent,
     ReadTruth,
@@ -50,12 +50,12 @@ BASELINE_NAMES: Mapping[str, Mapping[str, str]] = {
 
 def ranking(model: WorldModel, materials: Materials, seed: int) -> Score:
     """Returns H@1, MRR and reconstruction by horizon, on new episodes of the training world."""
-    return _ranked(model, materials.test)
+    return _ranked(model, materials.source("test"))
 
 
 def zero_shot(model: WorldModel, materials: Materials, seed: int) -> Score:
     """Returns the same where colours were never seen."""
-    return _ranked(model, materials.zero_shot)
+    return _ranked(model, materials.source("zero-shot"))
 
 
 def planning(model: WorldModel, materials: Materials, seed: int) -> Score:
@@ -95,12 +95,15 @@ def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
     A probe reads the model's predictions, and its mistakes count as the model's: `read` has what
     true outcomes score when the same probe reads them.
     """
-    labels = materials.labels
+    train, valid = (
+        (materials.source(name), dataset_labels(materials.data(name))[0])
+        for name in ("train", "valid")
+    )
     probe = fit_probe(
         model,
         _how(materials, materials.budget.probe_epochs),
-        (materials.train, labels[0]),
-        (materials.valid, labels[1]),
+        train,
+        valid,
         values=materials.graph.trials.worlds.values,
         seed=seed,
     )
@@ -117,7 +120,7 @@ def recovery(model: WorldModel, materials: Materials, seed: int) -> Score:
     }
 
 
-def recovered(respondent: Answers, graph: GraphTrials, *, floor: float = 0.0) -> Score:
+def recovered(respondent: Any, graph: GraphTrials, *, floor: float = 0.0) -> Score:
     """Returns graph-recovery scores of a model or a world.
 
     Total effects up to `floor` count as none when paths are told apart.

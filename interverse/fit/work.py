@@ -21,7 +21,7 @@ from interverse.core.code import code_hash, installed
 from interverse.core.errors import InterverseError, InvalidValueError
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import read_json_object
-from interverse.models.fit import Epoch
+from interverse.models.fit import Listener, Row
 
 _NAMED, _DIGITS = 5, 12  # records that a line names, and digits of a commit
 _LINES = 5  # per stage of training, where no terminal shows a bar
@@ -78,23 +78,23 @@ class Clock:
         yield
         self.say(f"{text}: {self.elapsed - began:.1f} s")
 
-    def watch(self, name: str, epochs: int, *, saved_every: int) -> Callable[[Epoch], None]:
+    def watch(self, name: str, epochs: int, *, saved_every: int) -> Listener:
         """Returns a listener of training that tells a few times per stage, and minds the limit.
 
         It stops training only after an epoch whose end was saved.
         """
         spent: dict[str, float] = {}
 
-        def listener(epoch: Epoch) -> None:
-            before = 0.0 if epoch.epoch == 1 else spent.get(epoch.stage, 0.0)
-            spent[epoch.stage] = before + epoch.seconds
-            if epoch.epoch % max(1, epochs // _LINES) == 0 or epoch.epoch == epochs:
-                valid = " ".join(f"{value:.4g}" for value in epoch.valid)
+        def listener(row: Row) -> None:
+            stage, epoch, seconds = row["stage"], row["epoch"], row["seconds"]
+            spent[stage] = seconds + (0.0 if epoch == 1 else spent.get(stage, 0.0))
+            if epoch % max(1, epochs // _LINES) == 0 or epoch == epochs:
+                valid = " ".join(f"{value:.4g}" for value in row["valid"])
                 self.say(
-                    f"{name}: {epoch.stage} {epoch.epoch}/{epochs} epochs,"
-                    f" {spent[epoch.stage]:.1f} s ({epoch.seconds:.2f} s the last), valid {valid}"
+                    f"{name}: {stage} {epoch}/{epochs} epochs, {spent[stage]:.1f} s"
+                    f" ({seconds:.2f} s the last), valid {valid}"
                 )
-            if epoch.epoch % saved_every == 0 or epoch.epoch == epochs:
+            if epoch % saved_every == 0 or epoch == epochs:
                 self.check()
 
         return listener
@@ -184,9 +184,6 @@ def other_code(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
     They are not refused, for a record is worth keeping; but who asks again after a change must not
     take what is printed for what the changed code gives.
-
-    Args:
-        records: the content of records by name.
     """
     known = {name: one for name, one in records.items() if "made_by" in one}
     told = []
@@ -261,14 +258,9 @@ def fit_seeds(
 ) -> dict[str, Any]:
     """Returns scores of the first seed, whether all is complete, the folder, a record per seed.
 
-    Args:
-        folder: where everything is kept.
-        asked: what decides the numbers, beside the seed.
-        clock: of the work.
-        seeds: how many.
-        work: does all that the records lack.
-        page: writes the page of complete records.
-        first: the scores to show, of those of the first seed.
+    `asked` is what decides the numbers beside the seed. `work` does all that the records lack,
+    `page` writes the page of complete ones, and `first` picks the scores to show of those of
+    the first seed.
     """
     records = {
         seed: Record(folder / f"seed-{seed}.json", {**asked, "seed": seed})

@@ -34,11 +34,10 @@ from interverse.fit.materials import Materials, fitted_models, training_record
 from interverse.fit.page import write_fit_page, write_scores_page
 from interverse.fit.settings import Budget, FitRequest, ModelRequest, budget, score_budget
 from interverse.fit.work import Clock, Record, fit_seeds, run_stamp
-from interverse.models.stages import STAGES
 from interverse.models.states import play, random_actions, state_worlds
 from interverse.models.steps import check_device
 from interverse.models.table import entry
-from interverse.models.world_fit import Fitted
+from interverse.models.world_fit import STAGES, Fitted
 from interverse.models.world_model import Loss, WorldModelConfig
 from interverse.scoring.grid import FAMILIES, SIZES, GridBench
 from interverse.scoring.outside import OutsideModel, build_model

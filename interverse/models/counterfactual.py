@@ -94,10 +94,8 @@ class CounterfactualScore:
 def twin_ranks(respondent: Respondent, trials: Trials, predicted: Floats | None = None) -> Tensor:
     """Returns the ranks of the true counterfactuals that are not the fact, seen from predictions.
 
-    Args:
-        respondent: whose features are compared.
-        trials: what is asked.
-        predicted: (N, width) features of what the altered scenes become, if not its own answer.
+    `predicted` are (N, width) features of what the altered scenes become, if not its own
+    answer.
     """
     states = np.concatenate([trials.truth, trials.outcomes, trials.scenes, trials.twins])
     features = torch.as_tensor(respondent.encode(states))

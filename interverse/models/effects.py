@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -361,21 +361,11 @@ class Effects:
     direct: Floats
 
 
-class Answers(Protocol):
-    """What effects are asked of: `Respondent`, or anything with these two."""
-
-    def now(self, states: NDArray[Any]) -> Floats:
-        """Returns (N, objects, values): what it takes each object to be."""
-
-    def after(self, states: NDArray[Any], actions: Ints) -> Floats:
-        """Returns (N, objects, values): what it expects each object to become."""
-
-
-def effects(respondent: Answers, trials: Trials, *, floor: float = 0.0) -> Effects:
+def effects(respondent: Any, trials: Trials, *, floor: float = 0.0) -> Effects:
     """Returns the effect matrices that a respondent's answers amount to.
 
     Args:
-        respondent: a model or a world.
+        respondent: a `Respondent`, or anything with `now` and `after`.
         trials: what it is asked.
         floor: total effects up to this count as none when paths are told apart; a trained model
             needs some, its answers are never exactly unchanged.

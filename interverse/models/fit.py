@@ -176,25 +176,9 @@ class ModelStage:
     needs: Needs = Needs()
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
-    """What one epoch gave, per member."""
-
-    stage: str
-    epoch: int
-    train: tuple[float, ...]
-    valid: tuple[float, ...]
-    seconds: float
-
-    def row(self) -> dict[str, Any]:
-        """Returns the fields as JSON values."""
-        losses = {"train": list(self.train), "valid": list(self.valid)}
-        told = {"stage": self.stage, "epoch": self.epoch, **losses}
-        return {**told, "seconds": round(self.seconds, 3)}
-
-
-Listener = Callable[[Epoch], None]
+Row = dict[str, Any]
+"""What one epoch gave, as JSON values: stage, epoch, train and valid per member, seconds."""
+Listener = Callable[[Row], None]
 
 
 def train_stages(
@@ -252,15 +236,15 @@ def train_stages(
 
             while work.epoch < epochs:
                 report = work.run_epoch()
-                history.append(report.row())
+                history.append(report)
                 step = sum(totals[:number]) + work.epoch
                 if work.epoch == epochs or work.epoch % how.checkpoint_every == 0:
                     run.save(state())
-                valid = " ".join(f"{value:.4g}" for value in report.valid)
+                valid = " ".join(f"{value:.4g}" for value in report["valid"])
                 run.show(step, f"{stage.name}, valid {valid}")
                 if how.tensorboard:
                     for kind in ("train", "valid"):
-                        values = zip(seeds, getattr(report, kind), strict=True)
+                        values = zip(seeds, report[kind], strict=True)
                         run.log(work.epoch, {f"{stage.name}/{kind}/seed-{s}": v for s, v in values})
                 run.keep(step, state)
                 for listener in listeners:
@@ -330,7 +314,7 @@ class _StageWork:
             return _GraphedStep(update), _GraphedStep(measure)
         return update, measure
 
-    def run_epoch(self) -> Epoch:
+    def run_epoch(self) -> Row:
         """Trains one epoch, validates, keeps the best weights."""
         began, how, name = time.perf_counter(), self.how, self.stage.name
         seeds = self.seeds if how.order_seed is None else (how.order_seed,)
@@ -362,8 +346,8 @@ class _StageWork:
         pairs = zip(valid, self.lowest, strict=True)
         self.lowest = tuple(new if new < old else old for new, old in pairs)
         self.epoch += 1
-        seconds = time.perf_counter() - began
-        return Epoch(stage=name, epoch=self.epoch, train=train, valid=valid, seconds=seconds)
+        told = {"stage": name, "epoch": self.epoch, "train": list(train), "valid": list(valid)}
+        return {**told, "seconds": round(time.perf_counter() - began, 3)}
 
     def _pass(self, step: Step, order: Tensor, *, epoch: int | None) -> tuple[float, ...]:
         """Returns the mean loss per member over all batches; epoch None means validation."""

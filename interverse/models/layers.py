@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # mean and deviation of its pictures
 _VECTOR = 16  # channels that fill a CPU's vectors: with these its convolutions are the faster way
 
 
@@ -162,3 +163,23 @@ def track(norm: nn.BatchNorm2d, mean: Tensor, unbiased: Tensor) -> None:
     own.mean.mul_(1 - own.rate).add_(mean * own.rate)
     own.variance.mul_(1 - own.rate).add_(unbiased * own.rate)
     own.batches.add_(1)
+
+
+# ---------------------------------------------------------------------------------------- pictures
+
+
+@final
+class Normalised(nn.Module):
+    """Shifts and scales pictures in 0..1 as the pretrained weights expect."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, mean: tuple[float, ...], deviation: tuple[float, ...]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean)[:, None, None], persistent=False)
+        self.register_buffer("scale", 1 / torch.tensor(deviation)[:, None, None], persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Returns the shifted pictures."""
+        return (images - self.mean) * self.scale

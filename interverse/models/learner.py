@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
-from interverse.models.deconvolution import PatchDecoder
+from interverse.models.encoders import PatchDecoder
 from interverse.models.layers import norm_statistics, track
 
 
@@ -53,10 +53,8 @@ class Learner:
     def call(self, wrapper: nn.Module, args: tuple[Any, ...], axes: tuple[Any, ...]) -> Tensor:
         """Returns `wrapper(*args)` for every member, stacked on a new first axis.
 
-        Args:
-            wrapper: a module that holds `module` under the name `model`.
-            args: its arguments.
-            axes: for each argument 0 where it has an axis over members, None where all share it.
+        `wrapper` holds `module` under the name `model`. Axes are 0 for an argument that has
+        an axis over members, None where all share it.
         """
         if self.members == 1:
             first = (_first(arg, axis) for arg, axis in zip(args, axes, strict=True))

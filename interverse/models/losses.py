@@ -75,13 +75,8 @@ def contrastive_loss(
 ) -> Contrast:
     """Returns pull (prediction to the true next state) and push (state from another state).
 
-    Args:
-        state: (B, slots, width), the states to be kept apart from `other`.
-        other: the negatives, of the same shape: a permutation of the batch's states.
-        predicted: predicted next states.
-        following: true next states.
-        hinge: energy beyond which a negative is far enough.
-        energy: how distance is measured.
+    States are (B, slots, width); `other` is a permutation of the batch's states, and beyond an
+    energy of `hinge` a negative is far enough.
     """
     near = energy(predicted, following).mean(-1)
     far = energy(state, other).mean(-1)
@@ -91,10 +86,7 @@ def contrastive_loss(
 def jepa_loss(predicted: Tensor, following: Tensor, state: Tensor) -> Tensor:
     """Returns the error of predicted encodings plus what keeps encodings apart (VICReg).
 
-    Args:
-        predicted: (B, slots, width) predicted next encodings.
-        following: the true ones, which are pulled as well.
-        state: the present ones.
+    Encodings are (B, slots, width); the true next ones, `following`, are pulled as well.
     """
     error = (predicted - following).square().mean()
     spread = _spread(state.flatten(1)) + _spread(following.flatten(1))

@@ -103,10 +103,8 @@ def ranks_among(predicted: Tensor, candidates: Tensor, pictures: Tensor) -> Tens
     Candidates of other pictures that are as near or nearer count against it. Differences are taken
     in float64: squares of columns far from zero would hide small distances.
 
-    Args:
-        predicted: (N, width) predictions.
-        candidates: (M, width); the first N are the predictions' targets.
-        pictures: (M,) numbers, equal where two candidates are the same picture.
+    Predictions are (N, width); the first N of the candidates (M, width) are their targets.
+    Equal numbers in `pictures` (M,) are the same picture.
     """
     predicted, candidates = predicted.double(), candidates.double()
     out = []

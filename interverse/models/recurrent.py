@@ -114,9 +114,7 @@ class InputAttention(nn.Module):
     def forward(self, hidden: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Returns what each block read (B, blocks, d_v) and the weight on its input (B, blocks).
 
-        Args:
-            hidden: (B, blocks, size), the blocks' states.
-            inputs: (B, blocks or 1, width), what each may read.
+        Blocks' states are (B, blocks, size), what each may read (B, blocks or 1, width).
         """
         keys = self.key(inputs)
         score = (self.query(hidden) * keys).sum(-1) / math.sqrt(keys.shape[-1])
@@ -268,9 +266,8 @@ class SharedRules(nn.Module):
     def forward(self, seen: Tensor, hidden: Tensor) -> Tensor:
         """Returns the files' proposals (B, files, size).
 
-        Args:
-            seen: (B, inputs), what all files read together.
-            hidden: (B, files, size), their present states.
+        All files read `seen` (B, inputs) together; their present states are (B, files,
+        size).
         """
         batch, files, size = hidden.shape
         from_input = self.from_input(seen[None])[:, :, None]
@@ -327,10 +324,7 @@ class RecurrentStateTransition(nn.Module):
         The memory is carried on step by step; all that hangs on it is computed for all steps at
         once, which on a GPU is several times faster than step by step.
 
-        Args:
-            states: (B, T, 1, width).
-            actions: (B, T).
-            following: the states after each action, shaped as `states`.
+        States, and those after each of the actions (B, T), are (B, T, 1, width).
         """
         (memory,) = self.start(len(states))
         acted, memories = one_hot(actions, self.actions), []
@@ -362,9 +356,7 @@ def chances(logits: Tensor) -> Tensor:
 def balanced_divergence(posterior: Tensor, prior: Tensor) -> Tensor:
     """Returns the weighed divergence of posterior from prior, each pulled with the other held.
 
-    Args:
-        posterior: (B, ..., groups, classes) chances; the mean over B is taken first.
-        prior: likewise.
+    Chances are (B, ..., groups, classes); the mean over B is taken first.
     """
 
     def divergence(p: Tensor, q: Tensor) -> Tensor:

@@ -55,11 +55,7 @@ _STILL = 1e-9  # units below which a variable has not moved
 def state_worlds(id: str, count: int, *, steps: int, options: Mapping[str, Any]) -> WorldVectorEnv:
     """Returns worlds that stay where their episodes end; refused where those are too short.
 
-    Args:
-        id: a registered world.
-        count: how many worlds.
-        steps: the steps that an episode must last.
-        options: of the world.
+    `steps` is how long an episode must last.
     """
     check_options(id, options)
     env = make_vec(id, count, autoreset_mode="disabled", **options)
@@ -106,11 +102,7 @@ def play(
 ) -> Played:
     """Returns what is seen while actions (steps, N, ...) are played.
 
-    Args:
-        env: the worlds.
-        actions: what is done.
-        see: what is seen, given the observation.
-        first: the observation before the first action.
+    `see` takes an observation; `first` is that before the first action.
     """
     states, going = [see(first)], ~env.driver.ended
     lengths = np.zeros(env.num_envs, dtype=np.int64)
@@ -210,12 +202,8 @@ def collect_states(
 ) -> StateEpisodes:
     """Returns episodes of a world whose constants are drawn at every start.
 
-    Args:
-        id: a registered world with continuous actions.
-        episodes: how many, all at once.
-        steps: of each, or fewer where it ends before; a world whose `max_steps` is less is refused.
-        seed: of worlds, actions and values.
-        options: of the world.
+    Episodes are played all at once, and have fewer steps where they end before; a world whose
+    `max_steps` is less is refused.
     """
     env = state_worlds(id, episodes, steps=max(steps, _PROBED), options=options)
     try:

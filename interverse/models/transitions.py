@@ -180,9 +180,8 @@ class ObjectNetworks(nn.Module):
     def forward(self, states: Tensor, action: Tensor) -> Tensor:
         """Returns the change (B, objects, embedding) of every object.
 
-        Args:
-            states: (1 or objects, B, objects * embedding), what each network sees.
-            action: (B,) indices over all actions.
+        Networks see states (1 or objects, B, objects * embedding), and actions (B,) over
+        all objects.
         """
         chosen = self.from_action(one_hot(action, self.actions)[None])
         x = functional.relu(torch.cat([chosen, self.from_state(states)], dim=-1))
@@ -263,11 +262,8 @@ def structural_loss(
 ) -> Tensor:
     """Returns a scalar whose gradient moves the logits to the graphs that predicted well.
 
-    Args:
-        transition: holds the logits.
-        graphs: (samples, objects, objects), what was sampled.
-        losses: (samples, objects), each object's loss under each sample.
-        sparsity: weight of the expected number of edges.
+    Graphs are (samples, objects, objects), losses (samples, objects): each object's under each
+    sample. `sparsity` weighs the expected number of edges.
     """
     probabilities = transition.edge_probabilities()
     spread = losses.std(0, unbiased=False, keepdim=True).clamp_min(1e-12)

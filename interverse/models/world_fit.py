@@ -1,4 +1,16 @@
-"""Training a world model: its stages, its seeds, and what comes back."""
+"""Training a world model: its stages, their samples and losses, its seeds, and what comes back.
+
+| stage | trains | loss |
+|---|---|---|
+| contrastive | encoder, transition | contrastive |
+| jepa | encoder, transition | squared error of the next encoding, variance and covariance terms |
+| pretrain | encoder, decoder | image x_t (+ KL) |
+| transition | transition | squared error of the next state, on encodings made once |
+| finetune | all | image x_t and the predicted x_t+1, squared error (+ 2 KL) |
+
+Recurrent models train the last two on whole episodes: at every step the true frame is encoded
+again and the memory is carried on.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +18,313 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, cast, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain, read_json_object
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
-from interverse.models.fit import Feed, Fit, Listener, ModelStage, train_stages
+from interverse.models.fit import Draw, Feed, Fit, Listener, ModelStage, Needs, train_stages
+from interverse.models.layers import full_precision
 from interverse.models.learner import Learner, member
+from interverse.models.losses import (
+    Energy,
+    contrastive_loss,
+    image_loss,
+    jepa_loss,
+    kl_loss,
+    transition_loss,
+)
+from interverse.models.patches import Seen, viewer
 from interverse.models.source import (
     DataWorld,
+    ModelBatch,
     TransitionSource,
     check_same_world,
+    num_frames,
     num_transitions,
+    places,
     source_record,
 )
-from interverse.models.stages import STAGES, TRAINED, Objective, feed, needs_of
 from interverse.models.table import MODELS
+from interverse.models.transitions import LearnedGraphTransition, structural_loss
 from interverse.models.world_model import WorldModel, WorldModelConfig
+
+STAGES = {
+    "contrastive": ("contrastive",),
+    "jepa": ("jepa",),
+    "nll": ("pretrain", "transition", "finetune"),
+}
+
+TRAINED = {
+    "contrastive": ("encoder", "transition"),
+    "jepa": ("encoder", "transition"),
+    "pretrain": ("encoder", "decoder"),
+    "transition": ("transition",),
+    "finetune": ("encoder", "decoder", "transition"),
+}
+"""The parts of a world model that a stage changes; the others keep weights and statistics."""
+
+
+class Latents(NamedTuple):
+    """Encoded transitions, or with a time axis after the batch, encoded episodes."""
+
+    state: Tensor  # (B, slots, width) or (B, T, slots, width)
+    action: Tensor  # (B,) or (B, T)
+    next_state: Tensor
+    spread: Tensor | None = None  # standard deviations, where a VAE's states are to be sampled
+    next_spread: Tensor | None = None
+
+
+class Episodes(NamedTuple):
+    """Whole episodes as images."""
+
+    frames: Tensor  # (B, T + 1, 3, H, W) float32
+    action: Tensor  # (B, T) int64
+
+
+@final
+class Objective(nn.Module):
+    """A world model in one stage: batch and random numbers to a loss."""
+
+    def __init__(self, model: WorldModel, stage: str) -> None:
+        super().__init__()
+        self.model = model
+        self.stage = stage
+
+    def train(self, mode: bool = True) -> Objective:
+        """Switches batch norm and dropout on in the parts this stage trains, off elsewhere."""
+        super().train(mode)
+        for name in {"encoder", "decoder", "transition"} - set(TRAINED[self.stage]):
+            part = getattr(self.model, name)
+            if part is not None:
+                part.eval()
+        return self
+
+    def forward(self, batch: Any, draw: Draw) -> Tensor:
+        """Returns the scalar loss of a batch, in the form that the stage's feed gives."""
+        if draw.structural:
+            return self._structural(batch, draw)
+        if isinstance(batch, Episodes):
+            return self._finetune_episodes(batch)
+        loss: Tensor = getattr(self, f"_{self.stage}")(batch, draw)
+        return loss
+
+    def _pretrain(self, images: Tensor, draw: Draw) -> Tensor:
+        state, divergence = self._sampled(images, draw.normal, 0)
+        return image_loss(self.model.decode(state), images) + divergence
+
+    def _transition(self, latents: Latents, draw: Draw) -> Tensor:
+        state, action, following = latents.state, latents.action, latents.next_state
+        if action.ndim == 2:
+            predicted, surplus = _along(self.model, state, action, following)
+            return transition_loss(predicted.flatten(0, 1), following.flatten(0, 1)) + surplus
+        if self.training and latents.spread is not None and latents.next_spread is not None:
+            state = state + latents.spread * draw.normal[0]
+            following = following + latents.next_spread * draw.normal[1]
+        return transition_loss(self._predict(state, action, draw), following)
+
+    def _contrastive(self, batch: ModelBatch, draw: Draw) -> Tensor:
+        config = self.model.config
+        state = self.model.encode(batch.obs)
+        following = self.model.encode(batch.next_obs)
+        predicted = self._predict(state, batch.action, draw)
+        apart = state if config.negatives == "current" else following
+        return contrastive_loss(
+            apart,
+            apart[draw.order],
+            predicted,
+            following,
+            hinge=config.hinge,
+            energy=Energy(sigma=config.sigma, reduce=config.energy),
+        ).total
+
+    def _jepa(self, batch: ModelBatch, draw: Draw) -> Tensor:
+        state, following = self.model.encode(batch.obs), self.model.encode(batch.next_obs)
+        predicted = self._predict(state, batch.action, draw)
+        return jepa_loss(predicted, following, state)
+
+    def _finetune(self, batch: ModelBatch, draw: Draw) -> Tensor:
+        state, divergence = self._sampled(batch.obs, draw.normal, 0)
+        following, more = self._sampled(batch.next_obs, draw.normal, 1)
+        predicted = self._predict(state, batch.action, draw)
+        return (
+            image_loss(self.model.decode(state), batch.obs)
+            + image_loss(self.model.decode(predicted), batch.next_obs)
+            + transition_loss(predicted, following)
+            + divergence
+            + more
+        )
+
+    def _finetune_episodes(self, batch: Episodes) -> Tensor:
+        images = batch.frames.flatten(0, 1)
+        states = self.model.encode(images).unflatten(0, batch.frames.shape[:2])
+        now, following = states[:, :-1].flatten(0, 1), states[:, 1:].flatten(0, 1)
+        along, surplus = _along(self.model, states[:, :-1], batch.action, states[:, 1:])
+        predicted = along.flatten(0, 1)
+        return (
+            image_loss(self.model.decode(now), batch.frames[:, :-1].flatten(0, 1))
+            + image_loss(self.model.decode(predicted), batch.frames[:, 1:].flatten(0, 1))
+            + transition_loss(predicted, following)
+            + surplus
+        )
+
+    def _sampled(self, images: Seen, normal: Tensor, which: int) -> tuple[Tensor, Tensor]:
+        """Returns states and their divergence: a VAE's sample in training, its mean otherwise."""
+        if not self.model.config.entry.samples:
+            state = self.model.encode(images)
+            return state, state.new_zeros(())
+        mean, log_variance = self.model.posterior(images)
+        state = mean
+        if self.training:
+            state = mean + torch.exp(0.5 * log_variance) * normal[which]
+        return state, kl_loss(mean, log_variance)
+
+    def _predict(self, state: Tensor, action: Tensor, draw: Draw) -> Tensor:
+        transition = self.model.transition
+        if self.training and isinstance(transition, LearnedGraphTransition):
+            return transition.under(transition.sample(draw.uniform)[0], state, action)
+        return self.model.step(state, action, self.model.start(len(state)))[0]
+
+    def _structural(self, batch: ModelBatch | Latents, draw: Draw) -> Tensor:
+        """Returns a loss that moves the graph alone."""
+        transition, config = self.model.transition, self.model.config
+        graphs = transition.sample(draw.uniform)
+        energy = Energy(sigma=config.sigma)
+        with torch.no_grad():  # (graphs, objects): how badly each object is predicted under each
+            if isinstance(batch, Latents):
+                state, following = batch.state, batch.next_state
+            else:
+                state, following = self.model.encode(batch.obs), self.model.encode(batch.next_obs)
+            under = [transition.under(graph, state, batch.action) for graph in graphs]
+            losses = torch.stack([energy(one, following).mean(0) for one in under])
+        return structural_loss(transition, graphs, losses, sparsity=config.sparsity)
+
+
+def _along(
+    model: WorldModel, states: Tensor, actions: Tensor, following: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Returns one-step predictions (B, T, slots, width) along true states, memory carried on.
+
+    And the mean over steps of what the transition's own divergence from the true next states adds.
+    """
+    along = getattr(model.transition, "along", None)
+    if along is not None:
+        with full_precision(states):
+            return along(states, actions, following)
+    memory, predicted = model.start(len(states)), []
+    for t in range(actions.shape[1]):
+        step, memory = model.step(states[:, t], actions[:, t], memory)
+        predicted.append(step)
+    return torch.stack(predicted, dim=1), states.new_zeros(())
+
+
+# ----------------------------------------------------------------------------------------- samples
+
+
+def needs_of(config: WorldModelConfig, stage: str) -> Needs:
+    """Returns which random numbers a stage of a model draws."""
+    learns = config.model == "learned_graph" and config.graph is None and stage != "pretrain"
+    return Needs(
+        negatives=stage == "contrastive",
+        normal=(config.slots, config.slot_width) if config.entry.samples else None,
+        graphs=(config.num_graphs, config.objects, config.objects) if learns else None,
+    )
+
+
+def feed(stage: str, source: TransitionSource, learner: Learner, how: Fit) -> Feed:
+    """Returns the samples that a stage of a model trains on, loading only what it will use.
+
+    The encoder rests in the transition stage, so every frame is encoded once, here.
+    """
+    model = cast("WorldModel", learner.module)
+    whole = model.config.recurrent
+    if stage == "finetune" and whole:
+        length = source.num_steps + 1
+
+        def load_frames(chosen: Tensor) -> Episodes:
+            numbers = chosen[:, None] * length + torch.arange(length, device=source.device)
+            frames = source.frames(numbers.flatten()).unflatten(0, numbers.shape)
+            return Episodes(frames, _actions(source, chosen))
+
+        return Feed(source.num_episodes, load_frames)
+    if stage == "transition":
+        return _latent_feed(learner, source, how, whole=whole)
+    # A decoder, which needs whole frames, costs many times the encoder: windows would gain little.
+    suits = model.encoder.patchable and model.decoder is None
+    see, check = viewer(source, model.encoder.maps, suits=suits, batch=how.batch_size)
+
+    def load(chosen: Tensor) -> Any:
+        where = places(source, chosen)
+        if stage == "pretrain":
+            return see(where.frame)
+        return ModelBatch(see(where.frame), where.action, see(where.next_frame))
+
+    own_orders = how.order_seed is None and learner.members > 1  # numbers are (members, B)
+    return Feed(num_transitions(source), load, 0 if own_orders else None, check)
+
+
+@final
+class _Encode(nn.Module):
+    """A world model seen as images to (mean, standard deviation); AE deviations are zero-sized."""
+
+    def __init__(self, model: WorldModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        if not self.model.config.entry.samples:
+            state = self.model.encode(images)
+            return state, state[..., :0]
+        mean, log_variance = self.model.posterior(images)
+        return mean, torch.exp(0.5 * log_variance)
+
+
+def _latent_feed(learner: Learner, source: TransitionSource, how: Fit, *, whole: bool) -> Feed:
+    """Returns encoded transitions, or episodes where they are wanted whole."""
+    model = cast("WorldModel", learner.module)
+    encode = _Encode(model).eval()
+    numbers = torch.arange(num_frames(source), device=source.device)
+    with torch.no_grad():
+        parts = [
+            learner.call(encode, (source.frames(chosen),), (None,))
+            for chosen in numbers.split(how.batch_size)
+        ]
+    states, spreads = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
+    sampled = how.sample_latents and model.config.entry.samples
+
+    def load_transitions(chosen: Tensor) -> Latents:
+        where = places(source, chosen)
+        own = torch.arange(len(states), device=states.device)[:, None]  # beside (B,), (members, B)
+        return Latents(
+            states[own, where.frame],
+            where.action.expand(len(states), -1),
+            states[own, where.next_frame],
+            spreads[own, where.frame] if sampled else None,
+            spreads[own, where.next_frame] if sampled else None,
+        )
+
+    def load_episodes(chosen: Tensor) -> Latents:
+        episodes = states.unflatten(1, (-1, source.num_steps + 1))[:, chosen]
+        return Latents(episodes[:, :, :-1], _actions(source, chosen), episodes[:, :, 1:])
+
+    spread = 0 if sampled else None
+    axes = Latents(0, None if whole else 0, 0, spread, spread)  # type: ignore[arg-type]
+    if whole:
+        return Feed(source.num_episodes, load_episodes, axes)
+    return Feed(num_transitions(source), load_transitions, axes)
+
+
+def _actions(source: TransitionSource, chosen: Tensor) -> Tensor:
+    steps = torch.arange(source.num_steps, device=source.device)
+    numbers = chosen[:, None] * source.num_steps + steps
+    return source.actions(numbers.flatten()).unflatten(0, numbers.shape)
+
+
+# ---------------------------------------------------------------------------------------- training
 
 
 @final

@@ -538,11 +538,8 @@ def _told_apart(
 ) -> Score:
     """Returns how well what is there is told from what is not, beside the yardsticks.
 
-    Args:
-        both: what is said to hits where something is, and where nothing is.
-        said: what the model says.
-        true: what is read where predictions are perfect.
-        fresh: what an untrained copy says, if there is one.
+    `both` turns what is said into hits where something is and where nothing is; said by the
+    model, where predictions are perfect, and by an untrained copy.
     """
     nothing = balanced(both(np.zeros_like(said)))["value"]
     out = {

@@ -164,11 +164,7 @@ def score_planning(
 ) -> Score:
     """Returns success of six ways to plan and of the yardsticks, each by horizon.
 
-    Args:
-        model: that plans.
-        reward: its learned reward.
-        untrained: its copy with fresh weights.
-        every: the episodes of each horizon.
+    `every` has the episodes of each horizon.
     """
     found: dict[str, dict[str, Score]] = {}
     for horizon, episodes in every.items():

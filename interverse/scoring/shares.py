@@ -92,12 +92,8 @@ def score_ranking(
 ) -> Score:
     """Returns H@1 and MRR among the ends of other episodes, by horizon.
 
-    Args:
-        model: that predicts.
-        untrained: its copy with fresh weights.
-        frames: (E, T + 1, ...) what was seen.
-        actions: (E, T, ...).
-        units: observations (E, ...) to what they are compared by without a model (E, width).
+    Frames are (E, T + 1, ...), actions (E, T, ...). `units` gives what observations (E, ...)
+    are compared by without a model, (E, width).
     """
     shown = {horizon: numbered(frames[:, horizon]) for horizon in HORIZONS}
 
@@ -157,12 +153,8 @@ def in_scene_hits(
 ) -> dict[str, NDArray[np.bool_]]:
     """Returns (S, A): whether no other picture is as near to the prediction as the true outcome.
 
-    Args:
-        model: that predicts.
-        start: (S, ...) the scenes.
-        outcomes: (S, A, ...) what each action led to.
-        tried: (S, A, ...) the actions.
-        same: (S, A, A + 1), of `same_pictures`.
+    Of scenes (S, ...) are given the outcomes (S, A, ...) of the tried actions (S, A, ...), and
+    what `same_pictures` says of them.
     """
     count, actions = outcomes.shape[:2]
     latents = model.encode(start)

@@ -8,8 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from interverse.models import layers
-from interverse.models.deconvolution import PatchDecoder
-from interverse.models.encoders import MAP_EDGE, Decoder, Encoder
+from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PatchDecoder
 from interverse.models.layers import CellConv2d, CellConvTranspose2d
 from interverse.models.world_model import WorldModel, WorldModelConfig
 

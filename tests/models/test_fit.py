@@ -9,11 +9,10 @@ from torch import nn
 
 from interverse.core.errors import FileFormatError, InterverseError, InvalidValueError
 from interverse.models import fit as fit_module
-from interverse.models.fit import Epoch, Feed, Fit, ModelStage, train_stages
+from interverse.models.fit import Feed, Fit, ModelStage, train_stages
 from interverse.models.learner import Learner
 from interverse.models.source import ArraySource, DataWorld
-from interverse.models.stages import STAGES
-from interverse.models.world_fit import Fitted, fit_world_model
+from interverse.models.world_fit import STAGES, Fitted, fit_world_model
 
 TWO = Fit(epochs=2, batch_size=16)
 
@@ -25,7 +24,7 @@ class Killed(Exception):
 def kill_after(epochs: int):
     seen = []
 
-    def listener(epoch: Epoch) -> None:
+    def listener(epoch) -> None:
         seen.append(epoch)
         if len(seen) == epochs:
             raise Killed

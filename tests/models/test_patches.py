@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from interverse.core.errors import InvalidValueError
-from interverse.models import patches, stages
+from interverse.models import patches, world_fit
 from interverse.models.encoders import Encoder
 from interverse.models.fit import Fit
 from interverse.models.patches import PatchTable, cell_maps, frames_of, patch_maps, suits, viewer
@@ -101,7 +101,7 @@ def test_training_ends_at_the_same_losses(model, loss, squares, tiny, monkeypatc
     how, config = Fit(epochs=2, batch_size=8), tiny(model, loss, encoder="medium")
     by_windows = fit_world_model(config, how, train, valid)[0].history
     monkeypatch.setattr(
-        stages, "viewer", lambda s, *_, **__: (lambda n: frames_of(s, n), lambda: None)
+        world_fit, "viewer", lambda s, *_, **__: (lambda n: frames_of(s, n), lambda: None)
     )
     whole = fit_world_model(config, how, train, valid)[0].history
     expected = [row["valid"] for row in whole]

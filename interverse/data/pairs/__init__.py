@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from interverse.core.registry import lazy_names
 from interverse.data.pairs.dataset import PairDataset, open_pairs
+from interverse.data.pairs.pictures import PairArrays
 from interverse.data.pairs.shards import PairHeader
 from interverse.data.pairs.splits import SHIFTS, Labels, Split, SplitConfig, split_pairs
-from interverse.data.pairs.tensors import PairArrays
 
 if TYPE_CHECKING:
     from interverse.data.pairs.collect import CollectPairs, PairSource, collect_pairs

@@ -15,16 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, unknown
-from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, PairPictures, decode
+from interverse.data.pairs.pictures import (
+    CACHE,
+    COLOURS,
+    DEPTHS,
+    INSTANCES,
+    MASKS,
+    Job,
+    PairArrays,
+    PairPictures,
+    PairShape,
+    decode,
+    load_tensors,
+)
 from interverse.data.pairs.shards import (
     PairHeader,
     ShardPictures,
-    joined,
     picture_kinds,
     read_columns,
 )
 from interverse.data.pairs.splits import Labels, Split, SplitConfig, split_pairs
-from interverse.data.pairs.tensors import CACHE, Job, PairArrays, PairShape, load_tensors
 from interverse.data.store import chosen
 from interverse.scm.graph import CausalGraph
 from interverse.worlds.rooms import Address, Origin, Pair
@@ -206,8 +216,13 @@ def open_pairs(folder: str | os.PathLike[str]) -> PairDataset:
         if count := min(shard.held["pairs"], left):
             counts[shard.file] = count
             left -= count
-    columns = joined([read_columns(path / file, count) for file, count in counts.items()])
+    parts = [read_columns(path / file, count) for file, count in counts.items()]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     layout = header.variables
+    values = {
+        when: layout.unpack(columns[f"values/{when}/real"], columns[f"values/{when}/whole"])
+        for when in ("before", "after")
+    }
     return PairDataset(
         path=path,
         pictures=ShardPictures(
@@ -220,16 +235,16 @@ def open_pairs(folder: str | os.PathLike[str]) -> PairDataset:
         rows=np.arange(header.pairs),
         verbs=header.verbs,
         nouns=header.nouns,
-        verb=columns.verb,
-        noun=columns.noun,
-        scene=np.char.mod("house_%05d", columns.address[:, 1]),
+        verb=columns["verb"],
+        noun=columns["noun"],
+        scene=np.char.mod("house_%05d", columns["address"][:, 1]),
         width=header.size,
         height=header.size,
-        box_before=columns.box_before,
-        box_after=columns.box_after,
-        factors_before=layout.unpack(*columns.values[:2]),
-        factors_after=layout.unpack(*columns.values[2:]),
-        nuisance=dict(zip(layout.names, columns.nuisance.T, strict=True)),
-        address=columns.address,
+        box_before=columns["box_before"],
+        box_after=columns["box_after"],
+        factors_before=values["before"],
+        factors_after=values["after"],
+        nuisance=dict(zip(layout.names, columns["nuisance"].T, strict=True)),
+        address=columns["address"],
         header=header,
     )

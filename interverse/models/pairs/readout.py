@@ -264,12 +264,8 @@ def class_readout(
 ) -> float:
     """Returns how often a network like the critic tells the class of test samples.
 
-    Args:
-        train: embeddings (N, width) and classes (N,) it learns from.
-        test: the same, that it is judged on.
-        classes: how many there are.
-        steps: updates, each on the whole training set.
-        seed: of its weights.
+    Both sets are embeddings (N, width) and classes (N,); every update is on the whole training
+    set.
     """
     inputs, targets = train
     mean, scale = inputs.mean(0), inputs.std(0).clamp(min=1e-6)

@@ -137,12 +137,7 @@ def recover(
 ) -> Recovered:
     """Returns a method trained on `split.train` and scored on `split.test_id`.
 
-    Args:
-        pairs: with true factors, for the scores alone.
-        split: rows of the sets, as of `split_pairs`.
-        how: the settings.
-        seed: of weights, order and noise.
-        scored: whether to score it now; the readers take longer than the training.
+    `scored`: whether to score it now; the readers take longer than the training.
     """
     device = torch.device(how.device)
     images = small_images(pairs).to(device)
@@ -263,10 +258,7 @@ def picture_score(imagined: Tensor, true: Tensor, fact: Tensor) -> float:
     1: they are the true counterfactual pictures. 0: no better than the pictures of the fact;
     below: worse. Errors are squared and summed over all pixels before they are compared.
 
-    Args:
-        imagined: the model's pictures, (B, 3, S, S), 0 to 1.
-        true: the counterfactual pictures, likewise.
-        fact: the pictures of what happened, likewise.
+    All are (B, 3, S, S) from 0 to 1.
     """
     wrong, change = ((part - true).square().sum() for part in (imagined, fact))
     if float(change) == 0:

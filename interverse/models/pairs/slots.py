@@ -257,11 +257,8 @@ def train_slots(
 ) -> tuple[SlotAutoencoder, list[dict[str, Any]]]:
     """Returns a slot autoencoder trained on pictures, and its losses.
 
-    Args:
-        images: (N, 3, S, S) uint8, S the encoder's resolution.
-        how: the settings; progress in `how.out` is gone on from.
-        seed: of weights, order and first slots.
-        listeners: called with every record.
+    Images are (N, 3, S, S) uint8, S the encoder's resolution; progress in `how.out` is gone on
+    from.
     """
     if tuple(images.shape[1:]) != (3, how.encoder.resolution, how.encoder.resolution):
         raise InvalidValueError(

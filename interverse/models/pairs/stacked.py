@@ -19,10 +19,18 @@ from torch.nn import functional
 
 from interverse.core.errors import InvalidValueError
 from interverse.models.pairs.config import PairFit, PairModelConfig
-from interverse.models.pairs.fit import SETS, Listener, PairRun, Sets, epoch_rows, rows_of
+from interverse.models.pairs.fit import (
+    BETAS,
+    SETS,
+    Listener,
+    PairRun,
+    PairWork,
+    batches,
+    epoch_rows,
+    rows_of,
+)
 from interverse.models.pairs.head import change_penalty
 from interverse.models.pairs.tensors import PairTensors
-from interverse.models.pairs.work import BETAS, PairWork, batches
 from interverse.models.steps import matmul_precision
 
 Weights = dict[str, Tensor]
@@ -36,7 +44,7 @@ class HeadJob:
     """A head to train: its model, its sets of rows, its seed."""
 
     config: PairModelConfig
-    split: Sets
+    split: Any
     seed: int
 
 
@@ -65,11 +73,8 @@ def fit_heads(
 ) -> list[PairRun]:
     """Returns the runs of all jobs, as `fit_pairs` gives them one by one.
 
-    Args:
-        jobs: heads that differ in seed, rows, independence and sparsity alone.
-        data: all pairs.
-        fit: how to train; nothing is written to `fit.out`.
-        listeners: called after every epoch with the means over all heads.
+    Heads differ in seed, rows, independence and sparsity alone. Nothing is written to
+    `fit.out`, and listeners are told the means over all heads.
     """
     device = torch.device(fit.device)
     stack = _HeadStack(jobs, data.to(device), fit)

@@ -276,10 +276,6 @@ def pair_factors(before: Values, after: Values) -> dict[str, NDArray[np.float64]
 
     Vectors become columns, such as camera/position/x. Of objects, the one acted on counts: its
     state (open, on, dirty, broken), position, yaw and class, and its form where that is open.
-
-    Args:
-        before: the world's variables before the action, (N, ...) each.
-        after: the same after it.
     """
     out: dict[str, NDArray[np.float64]] = {}
     for name in before:

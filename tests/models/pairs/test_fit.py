@@ -12,7 +12,7 @@ import torch
 from interverse.core.errors import InvalidValueError
 from interverse.core.files.tensor_files import write_safetensors
 from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
-from interverse.models.pairs.fit import fit_pairs
+from interverse.models.pairs.fit import PairWork, cut, fit_pairs
 from interverse.models.pairs.readout import (
     change_samples,
     change_table,
@@ -22,7 +22,6 @@ from interverse.models.pairs.readout import (
     object_predictability,
     picture_groups,
 )
-from interverse.models.pairs.work import PairWork, cut
 from interverse.models.pairs.yardsticks import RULES, select
 
 TINY = EncoderConfig(scale="tiny")

@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from interverse.core.errors import FileFormatError
-from interverse.models.pairs import encoders, train, work
+from interverse.models.pairs import encoders, train
 from interverse.models.pairs.config import EncoderConfig, recipe
-from interverse.models.pairs.fit import fit_pairs
+from interverse.models.pairs.fit import PairWork, fit_pairs
 from interverse.models.pairs.toy import toy_pairs
-from interverse.models.pairs.work import PairWork
 
 pytest.importorskip(encoders.PACKAGE)
 
@@ -27,7 +26,7 @@ def test_the_network_is_the_published_one(size):
     own = encoders.Lite0Tokens(EncoderConfig(name="lite0")).eval()
     pictures = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        known = their_model.extract_features((pictures - own.mean) * own.scale)
+        known = their_model.extract_features(own.normalise(pictures))
         found = own(pictures)
     assert torch.allclose(found, known.flatten(2).transpose(1, 2), atol=1e-4)
     assert found.shape[1] == own.grid(size) ** 2
@@ -68,7 +67,7 @@ def test_features_are_computed_once_for_all_seeds(tmp_path, pairs, split, monkey
     first = fit_pairs(found.model, pairs, split, fit=fit, seed=1)
     assert first.weights == encoders.SOURCE
     assert len(list(tmp_path.glob("*.safetensors"))) == 1
-    work._held.clear()  # the file alone is left
+    fitting._held.clear()  # the file alone is left
 
     def never(self):
         raise AssertionError("computed again")
