@@ -38,12 +38,14 @@ _VALUE = "value_"  # start of the columns of variables
 _JPEG_QUALITY = 95  # as the library's own writer
 
 
-def _twins(data: TwinFolder, number: int) -> Iterator[tuple[Episode, str | None]]:
-    """Yields an episode's twins, each with None; for a refused one its fact, and the reason."""
+def _twins(data: TwinFolder, number: int) -> Iterator[tuple[str, Episode, str | None]]:
+    """Yields names and episodes of twins, with None; of a refused one its fact, and the reason."""
     for k in range(len(data.twins)):
-        twin = data.twin(number, k)
-        is_refused = isinstance(twin, Refusal)
-        yield (data.facts[number], twin.reason) if is_refused else (twin, None)  # type: ignore[misc,union-attr]
+        twin, name = data.twin(number, k), f"twin_{k}"
+        if isinstance(twin, Refusal):
+            yield name, data.facts[number], twin.reason
+        else:
+            yield name, twin, None
 
 
 def lengthened(column: NDArray[Any], rows: int) -> NDArray[Any]:
@@ -126,9 +128,9 @@ def _tables(data: TwinFolder) -> Iterator[pa.Table]:
             "seed": pa.array([fact.seed] * rows, pa.int64()),
             **_moments("", fact, rows),
         }
-        for k, (shown, refused) in enumerate(_twins(data, number)):
-            columns[f"twin_{k}.refused"] = pa.array([refused] * rows, pa.string())
-            like = _moments(f"twin_{k}.", shown, rows)
+        for name, shown, refused in _twins(data, number):
+            columns[f"{name}.refused"] = pa.array([refused] * rows, pa.string())
+            like = _moments(f"{name}.", shown, rows)
             if refused is not None:
                 like = {name: pa.nulls(rows, part.type) for name, part in like.items()}
             columns |= like
@@ -280,10 +282,10 @@ def _steps(data: TwinFolder, number: int) -> dict[str, NDArray[Any]]:
     """Returns the columns of one episode and of its twins."""
     fact = data.facts[number]
     columns = _columns(fact, len(fact), "")
-    for k, (shown, refused) in enumerate(_twins(data, number)):
-        columns |= _columns(shown, len(fact), f"twin_{k}_")
+    for name, shown, refused in _twins(data, number):
+        columns |= _columns(shown, len(fact), f"{name}_")
         told = np.full((len(fact), 1), refused is not None, dtype=np.float32)
-        columns[f"twin_{k}_refused"] = told
+        columns[f"{name}_refused"] = told
     return columns
 
 
@@ -354,7 +356,7 @@ def _episodes(data: TwinFolder) -> Iterator[dict[str, Any]]:
     for number, fact in enumerate(data.facts):
         rows = len(fact) + 1
         infos = {f"value.{name.replace('/', '.')}": v for name, v in fact.values.items()}
-        for k, (shown, refused) in enumerate(_twins(data, number)):
+        for twin, shown, refused in _twins(data, number):
             own = {
                 f"value.{name.replace('/', '.')}": lengthened(v, rows)
                 for name, v in shown.values.items()
@@ -362,7 +364,7 @@ def _episodes(data: TwinFolder) -> Iterator[dict[str, Any]]:
             own["observations"] = lengthen(shown.observations, rows)
             own["rewards"] = np.append(lengthened(shown.rewards, rows - 1), np.nan)
             own["refused"] = np.full(rows, refused is not None)
-            infos |= {f"twin_{k}.{name}": column for name, column in own.items()}
+            infos |= {f"{twin}.{name}": column for name, column in own.items()}
         yield {
             "seed": fact.seed,
             "options": {"episode": fact.episode},

@@ -114,9 +114,19 @@ class _StateFitWork:
             if all(record.has("model", kind) for kind in kinds):
                 continue
             record.made_by_run(run_stamp(self.settings.command(), "cpu"))
+            path = self.settings.folder / "training" / f"seed-{seed}.safetensors"
             with self.clock.timed(f"seed {seed}: data and training"):
                 data = self._collected(seed)
-                network = self._trained(record, data, seed)
+                if path.exists():
+                    network = StateNetwork(data.states.shape[2], data.actions[0, 0].size)
+                    network.load_state_dict(read_safetensors(path))
+                    network.eval()
+                else:
+                    network, losses = fit_state_network(
+                        data, epochs=self.sizes["epochs"], seed=seed
+                    )
+                    write_safetensors(path, network.state_dict())
+                    record.note("losses", losses)
             for kind, score in kinds.items():
                 self.clock.check()
                 if not record.has("model", kind):
@@ -131,18 +141,6 @@ class _StateFitWork:
             seed=seed,
             options=self.settings.options,
         )
-
-    def _trained(self, record: Record, data: StateEpisodes, seed: int) -> StateNetwork:
-        """Returns the network of a seed, from disk or trained now."""
-        path = self.settings.folder / "training" / f"seed-{seed}.safetensors"
-        if path.exists():
-            network = StateNetwork(data.states.shape[2], data.actions[0, 0].size)
-            network.load_state_dict(read_safetensors(path))
-            return network.eval()
-        network, losses = fit_state_network(data, epochs=self.sizes["epochs"], seed=seed)
-        write_safetensors(path, network.state_dict())
-        record.note("losses", losses)
-        return network
 
     def _prediction(self, data: StateEpisodes, network: StateNetwork, seed: int) -> dict[str, Any]:
         """Returns error and H@1 by horizon, of the network and of standing still."""

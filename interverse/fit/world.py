@@ -21,7 +21,6 @@ from typing import Any, cast, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -276,8 +275,7 @@ def fit_own(settings: FitOwn) -> dict[str, Any]:
     """Returns all scores, after writing weights, scores and one page to `settings.folder`."""
     clock, folder = Clock(settings.time_limit), settings.folder
     episodes, epochs = _SIZES[settings.budget]
-    epochs = epochs if settings.epochs is None else settings.epochs
-    sizes = {"episodes": episodes, "epochs": epochs}
+    sizes = {"episodes": episodes, "epochs": epochs if settings.epochs is None else settings.epochs}
     asked = {"world": settings.id, "options": dict(settings.options), "model": settings.model}
 
     def work(records: Mapping[int, Record]) -> None:
@@ -300,7 +298,7 @@ def fit_own(settings: FitOwn) -> dict[str, Any]:
                 model.load_state_dict(read_safetensors(path))
             else:
                 with clock.timed(f"seed {seed}: data and training"):
-                    history = _trained(settings, model, clock, seed=seed, sizes=(episodes, epochs))
+                    history = _trained(settings, model, clock, seed=seed, **sizes)
                 record.note("history", history)
                 write_safetensors(path, model.state_dict())
             _score(settings, record, model, clock)
@@ -314,11 +312,22 @@ def fit_own(settings: FitOwn) -> dict[str, Any]:
 
 
 def _trained(
-    settings: FitOwn, model: nn.Module, clock: Clock, *, seed: int, sizes: tuple[int, int]
+    settings: FitOwn, model: nn.Module, clock: Clock, *, seed: int, episodes: int, epochs: int
 ) -> list[dict[str, Any]]:
-    """Trains a model in place; returns its loss by epoch."""
-    episodes, epochs = sizes
-    seen, actions = _episodes(settings, count=episodes, seed=seed)
+    """Trains a model in place on random play; returns its loss by epoch."""
+    grid, start = settings.id.startswith(FAMILIES), region_seed("training", seed)
+    if grid:
+        options = {**settings.options, "max_steps": _STEPS + 1}
+        env: Any = make_vec(settings.id, episodes, **options)
+    else:
+        env = state_worlds(settings.id, episodes, steps=_STEPS, options=settings.options)
+    try:
+        first, _ = env.reset(seed=start)
+        drawn = random_actions(env, _STEPS, start)
+        played = play(env, drawn, lambda o: np.array(o["image"] if grid else o), first)
+    finally:
+        env.close()
+    seen, actions = played.states, drawn.swapaxes(0, 1)
     model.to(settings.device).train()
     rate = _RATE if settings.learning_rate is None else settings.learning_rate
     batch = _BATCH if settings.batch_size is None else settings.batch_size
@@ -373,23 +382,3 @@ def _info_nce(model: Any, frames: Tensor, actions: Tensor) -> Tensor:
         same[torch.arange(size), own] = False
         total = total + functional.cross_entropy(near.masked_fill(same, -1e9), own)
     return total / targets.shape[1]
-
-
-def _episodes(settings: FitOwn, *, count: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns what is seen (E, T + 1, ...) and done (E, T, ...) in random play."""
-    grid = settings.id.startswith(FAMILIES)
-    if grid:
-        env: Any = make_vec(settings.id, count, **{**settings.options, "max_steps": _STEPS + 1})
-    else:
-        env = state_worlds(settings.id, count, steps=_STEPS, options=settings.options)
-    start = region_seed("training", seed)
-
-    def shown(observation: Any) -> NDArray[Any]:
-        return np.array(observation["image"] if grid else observation)
-
-    try:
-        first, _ = env.reset(seed=start)
-        actions = random_actions(env, _STEPS, start)
-        return play(env, actions, shown, first).states, actions.swapaxes(0, 1)
-    finally:
-        env.close()

@@ -26,7 +26,7 @@ from torch import Tensor
 from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.rng import generator
 from interverse.core.type_checks import blames_types
-from interverse.models.losses import image_loss
+from interverse.models.layers import image_loss
 from interverse.models.source import TransitionSource, num_transitions, pictures_of
 from interverse.models.steps import matmul_precision
 from interverse.models.world_model import WorldModel

@@ -58,7 +58,7 @@ MODELS: dict[str, ModelEntry] = {
     "rssm": _memory("RecurrentStateTransition"),
     "scoff": _memory(),
     "slot_transformer": ModelEntry(
-        f"{_STEP}TransformerTransition", vision="interverse.models.slot_attention:vision"
+        f"{_STEP}TransformerTransition", vision="interverse.models.encoders:vision"
     ),
     "transformer": ModelEntry(f"{_STEP}TransformerTransition"),
     "vae": ModelEntry(

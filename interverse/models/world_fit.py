@@ -28,16 +28,16 @@ from interverse.core.files.atomic import write_json
 from interverse.core.files.json_text import plain, read_json_object
 from interverse.core.files.tensor_files import read_safetensors, write_safetensors
 from interverse.models.fit import Draw, Feed, Fit, Listener, ModelStage, Needs, train_stages
-from interverse.models.layers import full_precision
-from interverse.models.learner import Learner, member
-from interverse.models.losses import (
+from interverse.models.layers import (
     Energy,
     contrastive_loss,
+    full_precision,
     image_loss,
     jepa_loss,
     kl_loss,
     transition_loss,
 )
+from interverse.models.learner import Learner, member
 from interverse.models.patches import Seen, viewer
 from interverse.models.source import (
     DataWorld,

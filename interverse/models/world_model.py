@@ -15,8 +15,7 @@ from interverse.core.errors import InvalidValueError, check_name
 from interverse.core.registry import Entry
 from interverse.core.type_checks import blames_fields, named, one_of, validated
 from interverse.models.encoders import MAP_EDGE, Decoder, Encoder, PictureEncoder, Size
-from interverse.models.layers import full_precision
-from interverse.models.losses import Reduce
+from interverse.models.layers import Reduce, full_precision
 from interverse.models.patches import Seen
 from interverse.models.recurrent import Memory
 from interverse.models.source import DataWorld, check_same_world

@@ -181,7 +181,7 @@ def score_planning(
         plans["nothing_predicted"] = lambda episodes, step, equal=equal: equal  # type: ignore[misc]
         plans["chance"] = plans["nothing_predicted"]
         plans["do_nothing"] = None
-        plans["true_world"] = _true_reward
+        plans["true_world"] = lambda e, step: e.each_action(e.rewards, step)
         for name, values in plans.items():
             entry = share(episodes.play(values), scale=1.0)
             found.setdefault(name, {})[str(horizon)] = {"success": entry["value"], **entry}
@@ -191,7 +191,3 @@ def score_planning(
             entry |= {other: by[horizon_name]["success"] for other, by in beside.items()}
     headline = found["latent_closed"][str(min(every))]
     return {"value": headline["value"], "interval": headline["interval"], **found}
-
-
-def _true_reward(episodes: Episodes, step: int) -> Floats:
-    return episodes.each_action(episodes.rewards, step)

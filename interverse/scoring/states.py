@@ -6,7 +6,7 @@ what other actions lead to in the same scene; a plan is the best of many imagine
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -20,7 +20,7 @@ from interverse.envs import WorldVectorEnv
 from interverse.models.ranking import HORIZONS
 from interverse.models.states import play, random_actions, state_worlds
 from interverse.scoring.outside import OutsideModel
-from interverse.scoring.planning import latent_distance
+from interverse.scoring.planning import COLUMNS, latent_distance
 from interverse.scoring.shares import (
     Score,
     absent,
@@ -38,10 +38,8 @@ _LEAD = 3  # random steps before a scene, so that it is no mere start
 _NEAR = 0.5  # of the start's distance to the target: a plan that ends nearer succeeds
 _NO_GRAPH = "effects and edges of real variables have no common unit; interverse fit scores them"
 _NO_TWINS = "counterfactuals of real variables are scored by interverse fit, on states"
-_COLUMNS_ABSENT = {
-    "reward_open": "the goal here is a target observation; no reward is learned",
-    "latent_closed": "plans here are whole sequences, chosen once",
-}
+_NO_REWARD = "the goal here is a target observation; no reward is learned"
+_NO_STEPS = "plans here are whole sequences, chosen once"
 
 
 @final
@@ -124,7 +122,7 @@ class StateBench:
         rows = played.whole
         if not rows.any():
             return absent(f"no episode of random actions lasts {max(HORIZONS)} steps")
-        units = _Units(played.states.reshape(-1, *played.states.shape[2:]))
+        units = _units(played.states.reshape(-1, *played.states.shape[2:]))
         return score_ranking(
             model, untrained, played.states[rows], actions.swapaxes(0, 1)[rows], units
         )
@@ -188,7 +186,7 @@ class StateBench:
                 target, whole = ends(plans[:, 0])
                 if not whole.any():
                     return absent(f"no episode of random actions lasts {horizon} steps")
-                units = _Units(np.concatenate([start, target]))
+                units = _units(np.concatenate([start, target]))
                 goal, begun = units(target), units(start)
                 own = np.linalg.norm(begun - goal, axis=1)
                 chosen = {"chance": np.zeros(len(start), dtype=int), "latent_open": None}
@@ -216,12 +214,9 @@ class StateBench:
             entry |= {other: by[steps]["success"] for other, by in beside.items()}
         headline = found["latent_open"][str(HORIZONS[0])]
         gone = {
-            f"{goal}_{future}": absent(
-                _COLUMNS_ABSENT["reward_open" if goal == "reward" else "latent_closed"]
-            )
-            for goal in ("reward", "latent")
-            for future in ("open", "closed", "true")
-            if (goal, future) != ("latent", "open")
+            name: absent(_NO_REWARD if name.startswith("reward") else _NO_STEPS)
+            for name in COLUMNS
+            if name != "latent_open"
         }
         return {"value": headline["value"], "interval": headline["interval"], **found, **gone}
 
@@ -237,17 +232,12 @@ def _best(
     return latent_distance(ends, goals).reshape(count, choices).argmax(1).numpy()
 
 
-class _Units:
-    """Observations in deviations of each number over some of them."""
+def _units(seen: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+    """Returns how observations are told in deviations of each number over some of them."""
 
-    def __init__(self, seen: NDArray[Any]) -> None:
-        spread = _flat(seen).std(axis=0)
-        self._spread = np.where(spread > 0, spread, np.inf)
+    def flat(observations: NDArray[Any]) -> NDArray[np.float64]:
+        return observations.reshape(len(observations), -1).astype(np.float64)
 
-    def __call__(self, observations: NDArray[Any]) -> NDArray[np.float64]:
-        """Returns (N, width)."""
-        return np.asarray(_flat(observations) / self._spread)
-
-
-def _flat(observations: NDArray[Any]) -> NDArray[np.float64]:
-    return observations.reshape(len(observations), -1).astype(np.float64)
+    spread = flat(seen).std(axis=0)
+    spread = np.where(spread > 0, spread, np.inf)
+    return lambda observations: flat(observations) / spread

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from interverse.models.slot_attention import ObjectSlotDecoder, ObjectSlotEncoder
+from interverse.models.encoders import ObjectSlotDecoder, ObjectSlotEncoder
 from interverse.models.world_model import WorldModel
 
 

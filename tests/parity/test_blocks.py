@@ -18,7 +18,7 @@ import torch
 
 from interverse.core.rng import Noise
 from interverse.envs.build import build_world
-from interverse.models.losses import contrastive_loss
+from interverse.models.layers import contrastive_loss
 from interverse.models.ranking import ranks
 from interverse.sim import raster
 from interverse.worlds.blocks import dynamics

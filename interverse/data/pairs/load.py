@@ -10,7 +10,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +22,7 @@ from interverse.core.errors import (
     unknown,
 )
 from interverse.core.files.atomic import atomic, datasets_folder, write_text
-from interverse.data.collector import HEADER, MANIFEST, file_hash
+from interverse.data.collector import HEADER, file_hash
 from interverse.data.pairs.dataset import PairDataset, open_pairs
 from interverse.data.pairs.official import load_official
 from interverse.data.pairs.shards import INDEX
@@ -72,11 +71,9 @@ def load_pairs(
         key = hashlib.blake2b(told.encode(), digest_size=5).hexdigest()
         place = datasets_folder() if folder is None else Path(folder)
         out = place / f"{id.replace('/', '-')}.{config.pairs}.{key}"
-        data = None
-        if (out / MANIFEST).exists():
-            with suppress(FileFormatError):  # half-made, or a house is truncated: made below
-                data = open_pairs(out)
-        if data is None:
+        try:  # a folder that is half-made, or whose house is truncated, is finished
+            data = open_pairs(out)
+        except (FileFormatError, FileNotFoundError):
             data = open_pairs(collect_pairs(replace(config, out=out)))
     elif options or folder is not None:
         given = ", ".join([*options, *(["folder"] if folder is not None else [])])
@@ -221,18 +218,18 @@ def _write_index(path: Path, sets: Mapping[str, PairDataset]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    tables = []
-    for part, data in sets.items():
-        columns = {
-            "part": [part] * len(data),
-            "row": list(range(len(data))),
-            "house": data.scene.tolist(),
-            "verb": data.verb_names.tolist(),
-            "noun": data.noun_names.tolist(),
-        }
-        for name in ("box_before", "box_after"):
-            boxes = getattr(data, name)
-            columns[name] = boxes.tolist()
-        tables.append(pa.table(columns))
+    tables = [
+        pa.table(
+            {
+                "part": [part] * len(data),
+                "row": list(range(len(data))),
+                "house": data.scene.tolist(),
+                "verb": data.verb_names.tolist(),
+                "noun": data.noun_names.tolist(),
+                **{n: getattr(data, n).tolist() for n in ("box_before", "box_after")},
+            }
+        )
+        for part, data in sets.items()
+    ]
     with atomic(path) as partial:
         pq.write_table(pa.concat_tables(tables), partial)

@@ -53,7 +53,10 @@ def object_predictability(run: PairRun) -> dict[str, float]:
     Returns:
         accuracy: on the ID test set; commonest: what always naming its commonest class gives.
     """
-    train, test = ((run.work.outputs(rows).action, run.work.data.noun[rows]) for rows in _two(run))
+    train, test = (
+        (run.work.outputs(rows).action, run.work.data.noun[rows])
+        for rows in (run.sets["train"], run.sets["test_id"])
+    )
     classes = len(run.work.data.nouns)
     found = class_readout(train, test, classes=classes, seed=run.work.seed)
     commonest = torch.bincount(test[1]).max() / len(test[1])

@@ -10,6 +10,7 @@ import torch
 
 from interverse.core.errors import FileFormatError
 from interverse.models.pairs import encoders, train
+from interverse.models.pairs import fit as fitting
 from interverse.models.pairs.config import EncoderConfig, recipe
 from interverse.models.pairs.fit import PairWork, fit_pairs
 from interverse.models.pairs.toy import toy_pairs
