@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from json import dumps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
+
+import tyro
 
 from interverse.core.type_checks import validated, whole
 from interverse.models.encoders import Size
@@ -122,17 +124,23 @@ class FitRequest:
     out: Path | None = None
     """Folder for everything; by default runs/fit/ID.MODEL.LOSS.BUDGET (states:
     runs/fit/ID.network.BUDGET)."""
+    options: Annotated[Mapping[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+    """Options of the world, as for `make`."""
 
     def __post_init__(self) -> None:
         WORLDS[self.id]
 
-    def command_line(self, options: Mapping[str, Any], **flags: Any) -> str:
-        """Returns the command that asks for this; flags that are None are left out."""
+    def flags(self) -> dict[str, Any]:
+        """Returns what else is asked for, by flag, but for where it writes and its clock."""
+        return {"budget": self.budget, "seeds": self.seeds, "epochs": self.epochs}
+
+    def command(self) -> str:
+        """Returns the command line that asks for this; flags that are None are left out."""
         words = ["interverse", "fit", self.id]
-        for name, value in flags.items():
+        for name, value in self.flags().items():
             if value is not None:
                 words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-        for name, value in options.items():
+        for name, value in self.options.items():
             words += ["--option", f"{name}={value if isinstance(value, str) else dumps(value)}"]
         return shlex.join(words)
 

@@ -8,7 +8,7 @@ world and a copied fact: prediction, planning, effects of every constant, counte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -59,9 +59,6 @@ _MOVES = 0.05  # mean effect in deviations above which a constant counts as a ca
 class FitStates(FitRequest):
     """Fits a network to the states of a world with continuous actions, and scores it."""
 
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the world, as for `make`."""
-
     @property
     def folder(self) -> Path:
         """Where everything is kept."""
@@ -73,22 +70,15 @@ class FitStates(FitRequest):
         more = {} if self.epochs is None else {"epochs": self.epochs}
         return {**SIZES[self.budget], **more}
 
-    def command(self) -> str:
-        """Returns the command line that asks for this, but for where it writes and its clock."""
-        asked = {"budget": self.budget, "seeds": self.seeds, "epochs": self.epochs}
-        return self.command_line(self.options, **asked)
-
 
 def fit_states(settings: FitStates) -> dict[str, Any]:
     """Returns all scores, after writing them and one page to `settings.folder`."""
     clock = Clock(settings.time_limit)
     work = _StateFitWork(settings, clock)
-    asked = {"world": settings.id, "options": dict(settings.options), "model": "network"}
     return fit_seeds(
-        settings.folder,
-        {**asked, "sizes": work.sizes},
+        settings,
+        {"model": "network", "sizes": work.sizes},
         clock,
-        seeds=settings.seeds,
         work=work.run_all,
         page=lambda records: _write_page(settings.folder, records),
         first=lambda scores: scores.get("observed", {}),

@@ -247,24 +247,25 @@ def device_name(device: str) -> str:
 
 
 def fit_seeds(
-    folder: Path,
+    settings: Any,
     asked: Mapping[str, Any],
     clock: Clock,
     *,
-    seeds: int,
     work: Callable[[Mapping[int, Record]], None],
     page: Callable[[list[dict[str, Any]]], None],
     first: Callable[[dict[str, Any]], Mapping[str, Any]] = dict,
 ) -> dict[str, Any]:
     """Returns scores of the first seed, whether all is complete, the folder, a record per seed.
 
-    `asked` is what decides the numbers beside the seed. `work` does all that the records lack,
-    `page` writes the page of complete ones, and `first` picks the scores to show of those of
-    the first seed.
+    `asked` is what decides the numbers beside the world and the seed. `work` does all that the
+    records lack, `page` writes the page of complete ones, and `first` picks the scores to show of
+    those of the first seed.
     """
+    folder: Path = settings.folder
+    about = {"world": settings.id, "options": dict(settings.options), **asked}
     records = {
-        seed: Record(folder / f"seed-{seed}.json", {**asked, "seed": seed})
-        for seed in range(1, seeds + 1)
+        seed: Record(folder / f"seed-{seed}.json", {**about, "seed": seed})
+        for seed in range(1, settings.seeds + 1)
     }
     complete = clock.ends(lambda: work(records))
     found = [record.content for record in records.values()]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -71,9 +71,6 @@ class FitWorld(ModelRequest):
 
       interverse fit blocks/observed-3-v1 --model my_model:Own
     """
-
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the world, as for `make`."""
 
     model: str = "modular"
     loss: Loss | None = None
@@ -140,17 +137,12 @@ class FitWorld(ModelRequest):
         """Where everything is kept."""
         return self.folder_named(self.model, self.chosen_loss)
 
-    def command(self) -> str:
-        """Returns the command line that asks for this, but for where it writes and its clock."""
-        flags: dict[str, Any] = {
-            "model": self.model,
-            "loss": self.chosen_loss,
-            "budget": self.budget,
-        }
-        flags |= {"seeds": self.seeds, "device": self.device}
-        flags |= self.chosen(*_TRAINING, *_SHAPE)
-        no_finetune = None if self.finetune else True
-        return self.command_line(self.options, **flags, no_finetune=no_finetune)
+    def flags(self) -> dict[str, Any]:
+        """Returns what else is asked for, by flag."""
+        told: dict[str, Any] = {"model": self.model, "loss": self.chosen_loss}
+        told |= {"budget": self.budget, "seeds": self.seeds, "device": self.device}
+        told |= self.chosen(*_TRAINING, *_SHAPE)
+        return told if self.finetune else {**told, "no_finetune": True}
 
 
 def fit_world(settings: FitWorld) -> dict[str, Any]:
@@ -173,8 +165,6 @@ def fit_world(settings: FitWorld) -> dict[str, Any]:
         options=settings.options,
     )
     asked: dict[str, Any] = {
-        "world": settings.id,
-        "options": dict(settings.options),
         "model": settings.model,
         "loss": settings.chosen_loss,
         "sizes": settings.sizes.record(),
@@ -214,7 +204,7 @@ def fit_world(settings: FitWorld) -> dict[str, Any]:
     def page(seeds: list[dict[str, Any]]) -> None:
         write_fit_page(folder, seeds, materials, model(1))
 
-    return fit_seeds(folder, asked, clock, seeds=settings.seeds, work=work, page=page)
+    return fit_seeds(settings, asked, clock, work=work, page=page)
 
 
 def _score(settings: FitWorld | FitOwn, record: Record, model: Any, clock: Clock) -> None:
@@ -258,17 +248,15 @@ class FitOwn(FitRequest):
     device: str = "cpu"
     batch_size: int | None = None
     learning_rate: float | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
         """Where everything is kept."""
         return self.folder_named(self.model.replace(":", "."))
 
-    def command(self) -> str:
-        """Returns the command line that asks for this."""
-        asked = {"budget": self.budget, "seeds": self.seeds, "epochs": self.epochs}
-        return self.command_line(self.options, model=self.model, **asked)
+    def flags(self) -> dict[str, Any]:
+        """Returns what else is asked for, by flag."""
+        return {"model": self.model, **super().flags()}
 
 
 def fit_own(settings: FitOwn) -> dict[str, Any]:
@@ -276,7 +264,6 @@ def fit_own(settings: FitOwn) -> dict[str, Any]:
     clock, folder = Clock(settings.time_limit), settings.folder
     episodes, epochs = _SIZES[settings.budget]
     sizes = {"episodes": episodes, "epochs": epochs if settings.epochs is None else settings.epochs}
-    asked = {"world": settings.id, "options": dict(settings.options), "model": settings.model}
 
     def work(records: Mapping[int, Record]) -> None:
         for seed, record in records.items():
@@ -306,9 +293,8 @@ def fit_own(settings: FitOwn) -> dict[str, Any]:
     def page(seeds: list[dict[str, Any]]) -> None:
         write_scores_page(folder, f"{settings.model} in {settings.id}", seeds)
 
-    return fit_seeds(
-        folder, {**asked, "sizes": sizes}, clock, seeds=settings.seeds, work=work, page=page
-    )
+    asked = {"model": settings.model, "sizes": sizes}
+    return fit_seeds(settings, asked, clock, work=work, page=page)
 
 
 def _trained(

@@ -327,28 +327,6 @@ def _refused(method: str, error: Exception, *given: Any) -> InvalidValueError:
 # ------------------------------------------------------------------------------ a model by its name
 
 
-def world_facts(id: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what a model may be built for: id, observation shape, actions, objects.
-
-    `actions` is how many there are, or how many numbers an action has. `objects` are blocks or
-    chemistry's objects, 1 elsewhere.
-    """
-    world: Any = build_world(id, 1, options)
-    try:
-        seen, acted = world.observation_space, world.action_space
-        pictures = isinstance(seen, gymnasium.spaces.Dict)
-        shape = (seen["image"] if pictures and "image" in seen.spaces else seen).shape
-        discrete = isinstance(acted, gymnasium.spaces.Discrete)
-        return {
-            "id": id,
-            "observation_shape": shape,
-            "actions": int(acted.n) if discrete else int(acted.shape[0]),
-            "objects": int(getattr(world.options, "objects", 1)),
-        }
-    finally:
-        world.close()
-
-
 def build_model(
     name: str, id: str, *, options: Mapping[str, Any], weights: Path | None = None
 ) -> Any:
@@ -356,7 +334,8 @@ def build_model(
 
     Args:
         name: BUILD is a model, or a class or function that returns one; it is given those of id,
-            observation_shape, actions and objects that it asks for by name.
+            observation_shape, actions (how many, or how many numbers an action has) and objects
+            (1 where there are none) that it asks for by name.
         id: the world it is for.
         options: of that world.
         weights: a safetensors file, for a Torch module.
@@ -379,7 +358,19 @@ def build_model(
     except AttributeError as error:
         raise InvalidValueError(f"{module_name} has no {attribute!r}") from error
     if inspect.isclass(model) or not hasattr(model, "rollout"):
-        asked, facts = inspect.signature(model).parameters.values(), world_facts(id, options)
+        world: Any = build_world(id, 1, options)
+        seen, acted = world.observation_space, world.action_space
+        if isinstance(seen, gymnasium.spaces.Dict) and "image" in seen.spaces:
+            seen = seen["image"]
+        discrete = isinstance(acted, gymnasium.spaces.Discrete)
+        facts = {
+            "id": id,
+            "observation_shape": seen.shape,
+            "actions": int(acted.n) if discrete else int(acted.shape[0]),
+            "objects": int(getattr(world.options, "objects", 1)),
+        }
+        world.close()
+        asked = inspect.signature(model).parameters.values()
         positional = (p for p in asked if p.kind is p.POSITIONAL_OR_KEYWORD)
         unknown = [p.name for p in positional if p.default is p.empty and p.name not in facts]
         if unknown:

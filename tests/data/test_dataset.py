@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from interverse.core.errors import FileFormatError, InvalidValueError
-from interverse.data import Collect, collect, draw_frames, open_dataset
+from interverse.data import Collect, collect, open_dataset
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +50,6 @@ def test_selected_episodes_are_those(data, chosen):
 def test_episodes_that_are_not_there(data, chosen):
     with pytest.raises(InvalidValueError, match="episodes is"):
         data.images(chosen)
-
-
-def test_transitions_feed_the_models(data):
-    source = pytest.importorskip("interverse.models.source")
-    torch = pytest.importorskip("torch")
-    from tests.models.conftest import batch
-
-    stored = source.ArraySource(*data.transitions())
-    drawn = source.RenderedSource(data.scene_arrays(), data.actions, draw_frames)
-    numbers = torch.arange(24)
-    for a, b in zip(batch(stored, numbers), batch(drawn, numbers), strict=True):
-        torch.testing.assert_close(a, b, rtol=0, atol=0)
 
 
 def test_a_plain_world_has_no_target(tmp_path):

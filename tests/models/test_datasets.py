@@ -130,21 +130,6 @@ def test_transitions_join_the_right_frames(squares):
     assert got.obs.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_rendered_frames_equal_stored_ones(squares):
-    images, actions, _ = squares(3, 4, seed=0)
-
-    def render(states):
-        numbers = states["number"]
-        return torch.as_tensor(images).flatten(0, 1)[numbers]
-
-    numbers = np.arange(15).reshape(3, 5)
-    drawn = RenderedSource({"number": numbers}, actions, render)
-    stored = ArraySource(images, actions)
-    chosen = torch.tensor([1, 7, 9])
-    for a, b in zip(batch(drawn, chosen), batch(stored, chosen), strict=True):
-        assert torch.equal(a, b)
-
-
 def test_ill_shaped_arrays_are_refused(squares):
     images, actions, _ = squares(3, 4, seed=0)
     with pytest.raises(InvalidValueError, match=r"images are torch.float32.*uint8"):

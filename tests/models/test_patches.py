@@ -20,20 +20,26 @@ from interverse.models.world_fit import fit_world_model
 from interverse.models.world_model import WorldModelConfig
 from tests.models.conftest import tiny_config
 
+TINY = tiny_config(encoder="medium")
+
 
 @pytest.fixture
 def source(squares) -> ArraySource:
     return ArraySource(*squares(4, 6, seed=5)[:2])
 
 
-def layers() -> nn.Sequential:
+def layers(config: WorldModelConfig = TINY) -> nn.Sequential:
     """Returns an encoder's layers, none of their parameters at a special value."""
-    torch.manual_seed(0)
-    maps = Encoder(tiny_config(encoder="medium")).maps.double()
+    torch.manual_seed(config.objects)
+    maps = Encoder(config).maps
     with torch.no_grad():
         for parameter in maps.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
-    return maps
+    return maps.double() if config is TINY else maps
+
+
+def encoder(objects: int) -> nn.Sequential:
+    return layers(WorldModelConfig(model="modular", objects=objects))
 
 
 @pytest.mark.parametrize("products", [False, True])
@@ -118,16 +124,6 @@ def scenes(count: int) -> torch.Tensor:
             color = torch.rand(3, 1, 1, generator=rng)
             image[:, row : row + 10, column : column + 10] = color
     return images
-
-
-def encoder(objects: int) -> nn.Sequential:
-    """Returns the layers up to the maps, none of their parameters at a special value."""
-    torch.manual_seed(objects)
-    maps = Encoder(WorldModelConfig(model="modular", objects=objects)).maps
-    with torch.no_grad():
-        for parameter in maps.parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
-    return maps
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -47,12 +47,8 @@ def test_it_beats_the_best_constant_and_leaves_the_encoder_alone(squares, tiny):
 
 
 def test_it_has_the_published_shape():
-    assert [tuple(p.shape) for p in RewardPredictor(96).parameters()] == [
-        (512, 192),
-        (512,),
-        (1, 512),
-        (1,),
-    ]
+    shapes = [tuple(p.shape) for p in RewardPredictor(96).parameters()]
+    assert shapes == [(512, 192), (512,), (1, 512), (1,)]
 
 
 def test_rewards_must_match_the_episodes(squares):

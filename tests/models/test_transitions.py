@@ -30,7 +30,7 @@ from interverse.models.transitions import (
 )
 from interverse.models.world_model import WorldModelConfig
 
-CORES = ("lstm", "rim", "scoff")
+MEMORIES = ("lstm", "rim", "rssm", "scoff")
 
 
 def shaped(
@@ -42,7 +42,8 @@ def shaped(
 
 
 def memory_of(name: str, *, objects: int, embedding: int):
-    return RecurrentTransition(shaped(name, objects, embedding, loss="nll"))
+    make = RecurrentStateTransition if name == "rssm" else RecurrentTransition
+    return make(shaped(name, objects, embedding, loss="nll"))
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +155,7 @@ def test_a_graph_of_the_wrong_shape_is_refused():
         learned(graph=((0, 1), (0, 0)))
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("name", MEMORIES)
 def test_recurrent_models_train_every_weight_and_draw_nothing_at_test_time(name):
     model = memory_of(name, objects=3, embedding=2)
     state, action = torch.rand(8, 1, 6), torch.arange(8)
@@ -168,7 +169,7 @@ def test_recurrent_models_train_every_weight_and_draw_nothing_at_test_time(name)
     assert torch.equal(first, second)
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("name", MEMORIES)
 def test_memory_carries_the_past(name):
     model = memory_of(name, objects=3, embedding=2).eval()
     state = torch.rand(2, 1, 6)
@@ -251,20 +252,13 @@ def test_one_nat_is_free():
     assert not same.grad.any()
 
 
-def test_draws_follow_their_chances_and_none_is_made_at_test_time():
+def test_draws_follow_their_chances():
     torch.manual_seed(0)
     model = small()
     shares = chances(torch.randn(1, recurrent.GROUPS * recurrent.CLASSES)).expand(4000, -1, -1)
     drawn = model.train()._draw(shares).unflatten(1, (recurrent.GROUPS, recurrent.CLASSES))
     assert torch.equal(drawn.sum(-1).round(), torch.ones(4000, recurrent.GROUPS))
     torch.testing.assert_close(drawn.mean(0), shares[0], atol=0.04, rtol=0.0)
-    state, action = torch.rand(2, 1, 4), torch.tensor([0, 3])
-    model.eval()
-    first, memory = model(state, action, model.start(2))
-    again, _ = model(state, action, model.start(2))
-    assert torch.equal(first, again)
-    later, _ = model(state, action, memory)
-    assert not torch.equal(first, later)  # the memory counts
 
 
 def test_all_steps_at_once_are_the_steps_one_by_one():
@@ -280,11 +274,3 @@ def test_all_steps_at_once_are_the_steps_one_by_one():
         shares = chances(model.posterior(seen)), chances(model.prior(memory[0]))
         expected = expected + balanced_divergence(*shares) / 5
     torch.testing.assert_close(divergence, expected)
-
-
-def test_every_weight_is_trained():
-    model = small()
-    states, actions = 9.0 * torch.rand(8, 3, 1, 4), torch.arange(16).reshape(8, 2) % 6
-    predicted, divergence = model.along(states[:, :-1], actions, states[:, 1:])
-    (predicted.square().sum() + divergence).backward()
-    assert [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []

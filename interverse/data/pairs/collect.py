@@ -128,7 +128,14 @@ def collect_pairs(config: CollectPairs, source: PairSource | None = None) -> Pat
         raise InvalidValueError(
             f"{config.out} is of an earlier version", fix="Choose another folder"
         )
-    source = RoomsSource.of(config) if source is None else source
+    if source is None:  # a bad id or option raises now
+        if not config.id.startswith("rooms/") and config.id in WORLDS:
+            raise InvalidValueError(
+                f"{config.id} has no pairs", allowed="ids of rooms", fix="See: interverse list"
+            )
+        world = build_world(config.id, 1, config.options)
+        source = RoomsSource(config, world.graph.to_json())
+        world.close()
     title = f"{config.id} pairs"
     with (
         collection(config.out, config.header(), grows="pairs", overwrite=config.overwrite) as held,
@@ -206,44 +213,16 @@ def _write(path: Path, house: int, shared: tuple[CollectPairs, PairSource]) -> d
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
 class RoomsSource:
     """The pairs of a world of rooms, by house."""
 
-    id: str
-    seed: int
-    options: Mapping[str, Any]
-    depth: bool
+    config: CollectPairs
     graph: str
-
-    @classmethod
-    def of(cls, config: CollectPairs) -> RoomsSource:
-        """Returns the source that a configuration names; a bad id or option raises now."""
-        if not config.id.startswith("rooms/") and config.id in WORLDS:
-            raise InvalidValueError(
-                f"{config.id} has no pairs", allowed="ids of rooms", fix="See: interverse list"
-            )
-        world = build_world(config.id, 1, config.options)
-        graph = world.graph.to_json()
-        world.close()
-        return cls(
-            id=config.id,
-            seed=config.seed,
-            options=dict(config.options),
-            depth=config.depth,
-            graph=graph,
-        )
-
-    @property
-    def verbs(self) -> tuple[str, ...]:
-        """Names of the actions."""
-        return tuple(verb.name for verb in VERBS)
-
-    @property
-    def nouns(self) -> tuple[str, ...]:
-        """Names of the object classes."""
-        return CLASS_NAMES
+    verbs = tuple(verb.name for verb in VERBS)
+    nouns = CLASS_NAMES
 
     def __call__(self, house: int) -> Iterable[Pair | Rejection]:
         """Returns what a house gives."""
-        return generate_pairs(self.id, self.seed, house, options=self.options, depth=self.depth)
+        asked, options = self.config, dict(self.config.options)
+        return generate_pairs(asked.id, asked.seed, house, options=options, depth=asked.depth)

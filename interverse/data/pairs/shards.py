@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -132,6 +132,8 @@ class PairHeader:
         version: the package version that wrote it.
         pairs_per_house: the most pairs of a house. first_house: number of the first.
         code: a hash of the code that wrote it; empty in folders from before it was written down.
+        tries, rejected, acceptance: how often a pair was tried in the houses visited, and stopped
+            by each reason; the share that gave one.
     """
 
     id: str
@@ -150,28 +152,9 @@ class PairHeader:
     pairs_per_house: int = PAIRS_OF_A_HOUSE
     first_house: int = 0
     code: str = ""
-
-    @property
-    def tries(self) -> int:
-        """How often a pair was tried in the houses visited."""
-        return self._made + sum(self.rejected.values())
-
-    @property
-    def rejected(self) -> dict[str, int]:
-        """How often each reason stopped a try."""
-        total: Counter[str] = Counter()
-        for shard in self.shards:
-            total.update(shard.held["rejected"])
-        return dict(sorted(total.items()))
-
-    @property
-    def acceptance(self) -> float:
-        """The share of tries that gave a pair."""
-        return self._made / max(self.tries, 1)
-
-    @property
-    def _made(self) -> int:
-        return sum(shard.held["pairs"] for shard in self.shards)
+    tries: int = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    acceptance: float = 0.0
 
     @classmethod
     def load(cls, folder: Path) -> PairHeader:

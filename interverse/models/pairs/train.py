@@ -145,7 +145,23 @@ def train_pairs(config: TrainPairs, listeners: Sequence[Listener] = ()) -> PairR
     split = split_of(config, pairs)
     encoder = _at_size(model.encoder, pairs.size)
     if encoder.name == "slots" and encoder.weights is None:
-        encoder = replace(encoder, weights=str(_pretrained(config, encoder, pairs)))
+        size, images = encoder.resolution, pairs.images.flatten(0, 1)
+        if images.shape[-1] != size:
+            how: dict[str, Any] = {"size": (size, size), "mode": "bilinear", "antialias": True}
+            parts = (functional.interpolate(some.float(), **how) for some in images.split(512))
+            images = torch.cat([some.round().to(torch.uint8) for some in parts])
+        training = SlotTraining(
+            encoder=encoder,
+            steps=config.slot_steps,
+            warmup=max(1, config.slot_steps // 20),
+            halve_every=max(1, config.slot_steps // 5),
+            device=config.device,
+            precision=config.precision,
+            out=config.out / "slots",
+            log_every=max(1, config.slot_steps // 10),
+        )
+        train_slots(images, training, seed=config.seed)
+        encoder = replace(encoder, weights=str(config.out / "slots" / FILE))
     model = replace(model, encoder=encoder)
     run = fit_pairs(model, pairs, split, fit=fit, seed=config.seed, listeners=listeners)
     result: dict[str, Any] = {**run.record(), "analysis": analyse(run)}
@@ -207,29 +223,6 @@ def load_pairs(config: TrainPairs) -> PairTensors:
             fix=f"Pass --task {made_in}, or other data",
         )
     return from_dataset(found, size=size, crop=crop)
-
-
-def _pretrained(config: TrainPairs, encoder: EncoderConfig, pairs: PairTensors) -> Path:
-    size = encoder.resolution
-    images = pairs.images.flatten(0, 1)
-    if images.shape[-1] != size:
-        shrunk = [
-            functional.interpolate(some.float(), size=(size, size), mode="bilinear", antialias=True)
-            for some in images.split(512)
-        ]
-        images = torch.cat([some.round().to(torch.uint8) for some in shrunk])
-    how = SlotTraining(
-        encoder=encoder,
-        steps=config.slot_steps,
-        warmup=max(1, config.slot_steps // 20),
-        halve_every=max(1, config.slot_steps // 5),
-        device=config.device,
-        precision=config.precision,
-        out=config.out / "slots",
-        log_every=max(1, config.slot_steps // 10),
-    )
-    train_slots(images, how, seed=config.seed)
-    return config.out / "slots" / FILE
 
 
 def _at_size(encoder: EncoderConfig, size: int) -> EncoderConfig:
