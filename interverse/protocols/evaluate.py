@@ -136,9 +136,9 @@ def evaluate(
     for name, count in {"episodes": episodes, "workers": workers, "seeds": len(tested)}.items():
         check_whole(count, name, MOST_EPISODES)
     if (total := episodes * len(tested) * len(chosen)) > MOST_EPISODES:
-        told = f"{episodes} episodes x {len(tested)} seeds x {len(chosen)} protocols"
+        asked_for = f"{episodes} episodes x {len(tested)} seeds x {len(chosen)} protocols"
         most = f"at most {MOST_EPISODES:,} in one call"
-        raise InvalidValueError(f"{told} are {total:,} episodes", allowed=most)
+        raise InvalidValueError(f"{asked_for} are {total:,} episodes", allowed=most)
     check_unset(chosen, options)
     for protocol in chosen:
         trained.with_options(protocol.options)  # one that turns the interface is no test of it

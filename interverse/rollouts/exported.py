@@ -45,17 +45,23 @@ _MOST_PIXELS = 512  # along a side
 _SCALE, _LARGE = ".scale", 2**16
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyCard:
+    """What the files of any policy say: the least and greatest action, and what trained it."""
+
+    low: list[float]
+    high: list[float]
+    trained: dict[str, Any]
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """What the weights are: shape, activation, how actions leave.
+class Card(PolicyCard):
+    """The shape of a perceptron, and how actions leave it.
 
     Attributes:
-        layers: how many linear layers.
-        activation: between them.
+        layers: how many linear layers; `activation`: between them.
         squash: whether the last layer's output passes tanh and is stretched to the bounds.
-        low: least action; `high`: greatest.
-        trained: what trained it, for the record.
         inputs: parts of the observation dict that it sees, side by side; empty for a flat one.
         clip: observations are limited to [-clip, clip]; None leaves them.
     """
@@ -63,9 +69,6 @@ class Card:
     layers: int
     activation: Activation
     squash: bool
-    low: list[float]
-    high: list[float]
-    trained: dict[str, Any]
     inputs: list[str] = field(default_factory=list)
     clip: float | None = None
     format: str = FORMAT
@@ -73,16 +76,14 @@ class Card:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PixelCard:
-    """What the weights are.
+class PixelCard(PolicyCard):
+    """The shapes of an encoder and an actor.
 
     Attributes:
         observation: shape (C, S, S) of what the world gives, uint8.
         image_size: the middle of it that the encoder sees.
         convolutions: how many; the first has stride 2, the others 1.
         layers: linear layers of the actor.
-        low: least action; `high`: greatest.
-        trained: what trained it, for the record.
         squash: whether features pass tanh; those of files that do not say so do.
     """
 
@@ -90,9 +91,6 @@ class PixelCard:
     image_size: int
     convolutions: int
     layers: int
-    low: list[float]
-    high: list[float]
-    trained: dict[str, Any]
     squash: bool = True
     format: str = PIXEL_FORMAT
 
@@ -151,9 +149,7 @@ class SavedPolicy(ABC):
             if not isinstance(card.trained, dict):
                 raise ValueError("trained is no table")
             check_bounds(card.low, card.high)
-            policy = cls(
-                card, {name: value * scales.get(name, 1.0) for name, value in rest.items()}
-            )
+            policy = cls(card, {name: v * scales.get(name, 1.0) for name, v in rest.items()})
             policy.check()
             return policy
 
@@ -218,8 +214,7 @@ class ExportedPolicy(SavedPolicy):
         card, weights = self.card, self.weights
         if card.activation not in _ACTIVATIONS:
             raise ValueError(f"activation {card.activation!r}")
-        named = isinstance(card.inputs, list) and all(isinstance(name, str) for name in card.inputs)
-        if not named:
+        if not (isinstance(card.inputs, list) and all(isinstance(n, str) for n in card.inputs)):
             raise ValueError("inputs is no list of names")
         check_layers("layers", card.layers)
         mean, std = weights.get("obs.mean"), weights.get("obs.std")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, final
+from typing import Annotated, Any, NamedTuple, final
 
 from interverse.core.errors import (
     InvalidValueError,
@@ -19,7 +19,8 @@ from interverse.core.errors import (
     check_whole,
     missing_extra,
 )
-from interverse.rollouts.exported import PicturePolicy, middle
+from interverse.core.type_checks import Positive, validated, whole
+from interverse.rollouts.exported import PicturePolicy, PolicyCard, middle
 
 try:
     import torch
@@ -34,46 +35,46 @@ _LOG_STD = (-10.0, 2.0)
 _MOST, _MOST_NUMBERS = 2**12, 2**26  # of a width or count; of a layer's weights, of a search's dice
 
 
+_Count = Annotated[int, whole(_MOST)]
+
+
 @dataclass(frozen=True, kw_only=True)
+@validated
 class PlanOptions:
     """The search, and the distributions it reads; the defaults are the authors'."""
 
-    horizon: int = 3
+    horizon: _Count = 3
     """Steps that a plan looks ahead, and that the model is trained over."""
-    samples: int = 512
+    samples: _Count = 512
     """Plans that are compared at once."""
-    elites: int = 64
+    elites: _Count = 64
     """The best of them, from which the next ones are drawn."""
     policy_paths: int = 24
     """Plans among the samples that the prior makes."""
-    iterations: int = 6
+    iterations: _Count = 6
     """Rounds of drawing plans and comparing them."""
-    temperature: float = 0.5
+    temperature: Positive = 0.5
     """The weight of an elite is exp(temperature x value)."""
-    least_spread: float = 0.05
+    least_spread: Positive = 0.05
     most_spread: float = 2.0
     """Bounds of the standard deviation of plans; the search starts at the larger one."""
-    critics: int = 5
+    critics: Annotated[int, whole(_MOST, least=2)] = 5
     """Value networks; each use takes two of them at random."""
-    bins: int = 101
-    limit: float = 10.0
+    bins: Annotated[int, whole(_MOST, least=2)] = 101
+    limit: Positive = 10.0
     """Rewards and values are distributions over bins from -limit to limit of their symlog."""
-    group: int = 8
+    group: _Count = 8
     """Numbers of a latent that are one simplex."""
 
     def __post_init__(self) -> None:
-        for name in ("horizon", "samples", "elites", "iterations", "critics", "bins", "group"):
-            check_whole(getattr(self, name), name, _MOST, least=2 if name == "critics" else 1)
         check_whole(self.policy_paths, "policy_paths", self.samples - 1, least=0)
         check_whole(self.elites, "elites", self.samples)
-        check_whole(self.bins, "bins", _MOST, least=2)
-        for name in ("temperature", "limit", "least_spread"):
-            check_number(getattr(self, name), name, above=True)
         check_number(self.most_spread, "most_spread", self.least_spread)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+@validated
 class PlanSizes:
     """The shapes of a planning agent's networks.
 
@@ -84,17 +85,14 @@ class PlanSizes:
         hidden: width of both hidden layers of every perceptron.
     """
 
-    channels: int
-    side: int
-    actions: int
-    filters: int = 32
-    layers: int = 4
-    hidden: int = 512
+    channels: _Count
+    side: _Count
+    actions: _Count
+    filters: _Count = 32
+    layers: Annotated[int, whole(len(_KERNELS))] = 4
+    hidden: _Count = 512
 
     def __post_init__(self) -> None:
-        for name in ("channels", "side", "actions", "filters", "hidden"):
-            check_whole(getattr(self, name), name, _MOST)
-        check_whole(self.layers, "layers", len(_KERNELS))
         if self.latent < 1:
             raise InvalidValueError(
                 f"pictures of {self.side} pixels vanish in {self.layers} convolutions"
@@ -363,24 +361,13 @@ PLANNED_FORMAT = "interverse-planned-policy-1"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCard:
-    """Sizes, settings and bounds of a planning policy.
-
-    Attributes:
-        observation: shape (C, S, S) of what the world gives, uint8.
-        sizes: the fields of `PlanSizes`; `options`: those of `PlanOptions`.
-        discount: of a decision.
-        low: least action; `high`: greatest.
-        trained: what trained it, for the record.
-    """
+class PlannedCard(PolicyCard):
+    """Shape (C, S, S) of a world's pictures, the fields of sizes and options, a step's discount."""
 
     observation: list[int]
     sizes: dict[str, int]
     options: dict[str, float]
     discount: float
-    low: list[float]
-    high: list[float]
-    trained: dict[str, Any]
     format: str = PLANNED_FORMAT
 
 
@@ -397,9 +384,8 @@ class PlannedPolicy(PicturePolicy):
         check_number(card.discount, "discount", most=1.0)
         options: Any = card.options
         dice = torch.Generator().manual_seed(0)
-        self._model = PlanModel(
-            PlanSizes(**card.sizes), PlanOptions(**options), card.discount, dice
-        )
+        sizes = PlanSizes(**card.sizes)
+        self._model = PlanModel(sizes, PlanOptions(**options), card.discount, dice)
         self._model.requires_grad_(False)
         self._noise = self._model.noise(1, torch.Generator().manual_seed(0))
 

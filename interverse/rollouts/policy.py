@@ -96,7 +96,7 @@ class CallablePolicy:
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
-        self._reset = getattr(function, "reset", None)
+        self._reset: Any = getattr(function, "reset", None)
         self._takes_worlds = True
         try:
             inspect.signature(self._reset).bind(None, None)

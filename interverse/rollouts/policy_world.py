@@ -49,7 +49,7 @@ INTERFACE = (
     "observation_mode",
     "skip_frame",
 )
-_SEVERAL = Mapping | list | tuple
+_SEVERAL: Any = Mapping | list | tuple
 _MOST_PARTS = 100  # of several in which models are looked for
 _OF_THE_RUN = ("device", "space", "threads")  # how it was trained, not what it knows
 
@@ -425,7 +425,8 @@ def _of_card(policy: PolicyLike, trained: Any) -> PolicyWorld:
     """Returns a policy with the world that its card tells of."""
     if not isinstance(trained, Mapping):
         return PolicyWorld(policy)
-    config = trained.get("config") if isinstance(trained.get("config"), Mapping) else {}
+    config: Any = trained.get("config")
+    config = config if isinstance(config, Mapping) else {}
     options = trained.get("options") or config.get("options") or {}
     if "skip_frame" in config:  # cards of the first policies trained on a GPU
         options = {"skip_frame": config["skip_frame"], **options}
