@@ -73,7 +73,8 @@ class GraphedCall(Generic[_T]):
         try:
             graph.register_generator_state(self._generator)
             with torch.cuda.graph(graph, stream=self._stream):
-                self._recorded = graph, self._function(*self._given)
+                made = self._function(*self._given)
+            self._recorded = graph, made
         except RuntimeError as error:
             self._works = False
             _log.warning("%s ungraphed, several times slower: %s", self._does, error)
