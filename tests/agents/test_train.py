@@ -62,19 +62,11 @@ SLOW = ("sac+her", "td3+her")  # the same loop as without relabelled goals
 @pytest.mark.parametrize(
     "run", [pytest.param(r, marks=pytest.mark.slow) if r in SLOW else r for r in RUNS]
 )
-def test_killed_and_resumed_equals_unbroken(run, tmp_path, monkeypatch):
+def test_killed_and_resumed_equals_unbroken(run, tmp_path, dying):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train(config(whole, **RUNS[run]))
-    original = Run.save
-
-    def save_then_die(self, checkpoint):
-        original(self, checkpoint)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Run, "save", save_then_die)
-    with pytest.raises(KeyboardInterrupt):
+    with dying():
         train(config(broken, **RUNS[run]))
-    monkeypatch.setattr(Run, "save", original)
     train(config(broken, **RUNS[run]))
     mine, theirs = weights(whole), weights(broken)
     assert mine.keys() == theirs.keys()
@@ -170,12 +162,6 @@ def test_a_policy_on_goals_is_evaluated_in_the_plain_world(tmp_path):
     assert len(by_path) == len(by_model) == 3
 
 
-def test_a_trained_policy_is_evaluated_by_its_path(tmp_path):
-    folder = train(config(tmp_path, steps=512))
-    results = iv.evaluate(str(folder), task=SLIDER, protocols="P0", episodes=2, max_steps=4)
-    assert len(results) == 2
-
-
 @pytest.mark.parametrize("algorithm", ["sb3_ppo", "sac", "td3"])
 def test_control_is_trained_and_tested_from_states(algorithm, tmp_path):
     task = {"task": "control/cartpole_balance-v1", "algorithm": algorithm, "steps": 64}
@@ -245,6 +231,10 @@ def test_the_vec_env_gives_terminal_observations():
         ({"her": True}, InvalidValueError, "her is on with algorithm sb3_ppo"),
         ({"her": True, "algorithm": "sac"}, InvalidValueError, "no goals to relabel"),
         ({"options": {"spce": "A"}}, UnknownNameError, "unknown option 'spce'"),
+        ({"options": {"space": "B"}}, InvalidValueError, "option space is 'B'"),
+        ({"space": "C"}, UnknownNameError, "unknown space 'C'"),
+        ({"hyper": {"seed": 1}}, UnknownNameError, "seed"),
+        ({"hyper": {"batch_size": "x"}}, InvalidValueError, "batch_size"),
     ],
     ids=str,
 )
@@ -315,16 +305,6 @@ def test_hyper_parameters_reach_the_algorithm(tmp_path):
     assert type(model.policy.mlp_extractor.policy_net[1]).__name__ == "ReLU"
 
 
-@pytest.mark.parametrize(
-    ("hyper", "error"),
-    [({"seed": 1}, UnknownNameError), ({"batch_size": "x"}, InvalidValueError)],
-)
-def test_mistaken_hyper_parameters_are_refused(hyper, error, tmp_path):
-    with pytest.raises(error, match=next(iter(hyper))):
-        train(Train(**RUN, out=tmp_path / "run", hyper=hyper))
-    assert not (tmp_path / "run").exists()
-
-
 def test_weights_and_biases_hears_of_a_run_that_asks(tmp_path, monkeypatch):
     calls = []
     run = SimpleNamespace(finish=lambda: calls.append("finish"))
@@ -347,15 +327,7 @@ def short(out, **other):
     return Train(out=out, **{**given, **other})
 
 
-def test_two_trainings_do_not_share_a_folder(tmp_path):
-    with (
-        alone_in(tmp_path),
-        pytest.raises(InvalidValueError, match="another process is at work"),
-    ):
-        train(short(tmp_path))
-
-
-def test_pixel_and_device_trainings_hold_their_folder_too(tmp_path):
+def test_no_two_trainings_share_a_folder(tmp_path):
     from interverse.agents.batch.train import DeviceTrain, train_on_device
     from interverse.agents.pixel.config import PixelTrain
     from interverse.agents.pixel.train import train as train_pixels
@@ -363,8 +335,9 @@ def test_pixel_and_device_trainings_hold_their_folder_too(tmp_path):
     pixels = PixelTrain(task="control/cartpole_balance-v1", out=tmp_path)
     small = dict(num_envs=2, starts=2, curriculum=0, options={"max_steps": 4})
     device = DeviceTrain(task="trifinger/pushing-v1", out=tmp_path, device="torch", **small)
-    for start, settings in ((train_pixels, pixels), (train_on_device, device)):
-        with alone_in(tmp_path), pytest.raises(InvalidValueError, match="another process"):
+    each = ((train, short(tmp_path)), (train_pixels, pixels), (train_on_device, device))
+    for start, settings in each:
+        with alone_in(tmp_path), pytest.raises(InvalidValueError, match="another process is at"):
             start(settings)
 
 

@@ -13,60 +13,14 @@ from interverse.core.errors import InvalidValueError
 
 pytest.importorskip("stable_baselines3")
 
-DEVICE = [
-    "gamma=abc",
-    "gamma=5",
-    "epochs=0",
-    "minibatches=1.5",
-    "minibatches=0",
-    "hidden=7",
-    "hidden=[]",
-    "hidden=[0]",
-    "kl=[1]",
-    "kl=[2,1]",
-    "rates=[1,2,3]",
-    "horizon=0",
-    "entropy=null",
-    "clip=-1",
-    "privileged=3",
-    "reward_scale=1e999",
-    "least_std=x",
-    "lam=-1",
-    "initial=3",
-    "starts=1.5",
-    "brief=x",
-]
-PPO = [
-    "gamma=abc",
-    "gamma=5",
-    "n_epochs=0",
-    "batch_size=1.5",
-    "net=7",
-    "net=[0]",
-    "tanh=3",
-    "clip_range=-1",
-    "ent_coef=null",
-    "gae_lambda=7",
-    "target_kl=x",
-    "use_sde=3",
-    "max_grad_norm=x",
-]
-SAC = [
-    "tau=x",
-    "tau=3",
-    "train_freq=0",
-    "gradient_steps=x",
-    "target_update_interval=0",
-    "learning_starts=x",
-]
-PIXELS = [
-    "encoder_rate=x",
-    "discount=5",
-    "render_size=abc",
-    "alpha_momentum=1",
-    "critic_tau=2",
-    "beta=x",
-]
+DEVICE = "gamma=abc gamma=5 epochs=0 minibatches=1.5 minibatches=0 hidden=7 hidden=[] hidden=[0]"
+DEVICE += " kl=[1] kl=[2,1] rates=[1,2,3] horizon=0 entropy=null clip=-1 privileged=3"
+DEVICE += " reward_scale=1e999 least_std=x lam=-1 initial=3 starts=1.5 brief=x"
+PPO = "gamma=abc gamma=5 n_epochs=0 batch_size=1.5 net=7 net=[0] tanh=3 clip_range=-1 ent_coef=null"
+PPO += " gae_lambda=7 target_kl=x use_sde=3 max_grad_norm=x"
+SAC = "tau=x tau=3 train_freq=0 gradient_steps=x target_update_interval=0 learning_starts=x"
+PIXELS = "encoder_rate=x discount=5 render_size=abc alpha_momentum=1 critic_tau=2 beta=x"
+REFUSED = {"ppo": DEVICE, "sb3_ppo": PPO, "sac": SAC, "sac_aug": PIXELS}
 
 
 def asked(**flags: Any) -> Any:
@@ -75,34 +29,17 @@ def asked(**flags: Any) -> Any:
     return training(parsed(flag_words({"task": "trifinger/reaching-v1", **lists})))[0]
 
 
-def refused(word: str, out: Path, **flags: Any) -> None:
-    with pytest.raises(InvalidValueError, match=rf"{word.partition('=')[0]}\b.* is "):
-        asked(out=out, hyper=(word,), **flags)
-
-
-@pytest.mark.parametrize("word", DEVICE)
-def test_on_a_device(word: str, tmp_path: Path) -> None:
-    refused(word, tmp_path, device="cpu")
-
-
-@pytest.mark.parametrize("word", PPO)
-def test_of_ppo(word: str, tmp_path: Path) -> None:
-    refused(word, tmp_path, algorithm="sb3_ppo")
-
-
-@pytest.mark.parametrize("word", SAC)
-def test_of_sac(word: str, tmp_path: Path) -> None:
-    refused(word, tmp_path, algorithm="sac")
-
-
-@pytest.mark.parametrize("word", PIXELS)
-def test_of_pixel_agents(word: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "word"), [(name, word) for name in REFUSED for word in REFUSED[name].split()]
+)
+def test_hyper_parameters_that_cannot_be(algorithm: str, word: str, tmp_path: Path) -> None:
     from interverse.agents.pixel.config import plan
 
-    task = "control/cartpole_balance-v1"
-    settings = asked(task=task, out=tmp_path, hyper=(word,), algorithm="sac_aug")
-    with pytest.raises(InvalidValueError, match=f"{word.partition('=')[0]} is "):
-        plan(settings)
+    flags = {"device": "cpu", "out": tmp_path, "hyper": (word,), "algorithm": algorithm}
+    if algorithm == "sac_aug":
+        flags["task"] = "control/cartpole_balance-v1"
+    with pytest.raises(InvalidValueError, match=rf"{word.partition('=')[0]}\b.* is "):
+        plan(asked(**flags))  # what goes with a task is judged by its plan
 
 
 def test_one_step_of_one_world_is_no_batch(tmp_path: Path) -> None:
@@ -176,3 +113,8 @@ def test_the_largest_seed_on_a_device_is_named_and_works(tmp_path: Path) -> None
     with pytest.raises(InvalidValueError, match="seed is 2147483648"):
         config(2**31)
     assert len(drawn_starts(config(2**31 - 1))) == 2
+
+
+def test_a_space_that_a_device_does_not_train_in_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="option space is 'B'"):
+        asked(out=tmp_path, option={"space": "B"})

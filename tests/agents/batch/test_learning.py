@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from interverse.agents.batch.starts import curriculum_starts, make_arena  # noqa
 from interverse.agents.batch.train import (  # noqa: E402
     DeviceTrain,
     demonstrations_of,
-    mixed,
     train_on_device,
     trained_steps,
 )
@@ -74,25 +72,6 @@ def test_short_episodes_lie_in_the_time_of_whole_ones() -> None:
         assert (arena.clock >= 0).all()
         assert (arena.clock < 10).all()
     assert ends == {0: 2, 2: 10, 4: 10}
-
-
-def test_some_starts_are_plain_and_some_have_the_first_block_in_its_goal() -> None:
-    starts = curriculum_starts(
-        "trifinger/stacking2-v1",
-        paper_curriculum(1),
-        8,
-        seed=0,
-        options=OPTIONS,
-        placed=0.5,
-        plain=0.25,
-    )
-    block = starts.rows["physics"][:, 10:12]  # time, nine joints, then the first block
-    there = np.isclose(block, starts.rows["store/goal/position"][:, 0, :2]).all(axis=1)
-    assert there[4:].any()
-    assert not there[:4].any()
-    goals = starts.rows["store/goal/position"][:, 0, :2]
-    assert (goals[0] == goals[1]).all(), "a quarter are the task's own"
-    assert (goals[2:] != goals[0]).any(axis=1).all()
 
 
 def test_features_tell_everything_and_are_exported() -> None:
@@ -303,19 +282,6 @@ def test_a_run_begins_with_what_the_baseline_shows(
     assert miss < 0.5 * np.abs(untaught(shown.observations).clip(-1, 1) - shown.actions).mean()
 
 
-def test_mixed_starts_are_as_many_different_ones_as_there_are(tmp_path: Path) -> None:
-    config = DeviceTrain(
-        task="trifinger/pushing-v1", out=tmp_path, device="torch", starts=32, shown=0.5
-    )
-    drawn = curriculum_starts(config.task, paper_curriculum(1), 24, seed=0, options=OPTIONS)
-    shown = curriculum_starts(config.task, paper_curriculum(1), 5, seed=99, options=OPTIONS)
-    goals = mixed(drawn, shown, config).rows["store/goal/position"][:, 0]
-    places, uses = np.unique(goals, axis=0, return_counts=True)
-    ours = (places[:, None] == shown.rows["store/goal/position"][None, :, 0]).all(-1).any(1)
-    assert uses[~ours].tolist() == [1] * 16
-    assert sorted(uses[ours].tolist()) == [3, 3, 3, 3, 4]
-
-
 def test_a_run_begins_with_a_policy_and_keeps_it_until_the_critic_knows_it(tmp_path: Path) -> None:
     first = run(tmp_path / "first", 64)
     again = run(tmp_path / "again", 64, initial=str(first), curriculum=2)
@@ -387,33 +353,3 @@ def test_the_world_itself_runs_on_warp() -> None:
     for action in np.random.default_rng(0).uniform(-1, 1, (5, 3, 9)).astype(np.float32):
         seen = [venv.step(action)[0] for venv in (mine, other)]
         np.testing.assert_allclose(seen[0], seen[1], atol=1e-4)
-
-
-def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
-    from interverse.agents.batch.shaping import _carried as carried
-    from interverse.agents.batch.shaping import shaped_reward
-    from interverse.worlds.trifinger import ArenaView
-
-    def view(place: float, height: float) -> ArenaView:
-        blocks = torch.tensor([[[0.0, 0.0, 0.0325], [place, 0.0, height]]])
-        goals = torch.tensor([[[0.0, 0.0, 0.0325], [0.0, 0.0, 0.0975]]])
-        sizes, turns = torch.full((1, 2, 3), 0.065), torch.tensor([[[0.0, 0.0, 0.0, 1.0]] * 2])
-        tips, none = blocks[:, 1, None].expand(1, 3, 3), torch.zeros(1, 0)
-        return ArenaView(tips, blocks, turns, goals, sizes, torch.zeros(1), none, none)
-
-    def earned(height: float) -> float:
-        near, far, still = view(0.10, height), view(0.12, height), torch.zeros(1, 9)
-        moved = shaped_reward("stacking2", far, near, still)
-        return float(moved - shaped_reward("stacking2", near, near, still))
-
-    assert abs(earned(0.0325)) < 1e-4
-    assert earned(0.0975) == pytest.approx(2.0, abs=1e-3)
-    way = [(0.05, 0.13), (0.0, 0.13), (0.0, 0.0975), (0.05, 0.0975)]
-    assert float(sum(carried(view(*b)) - carried(view(*a)) for a, b in pairwise(way))) < 0.0
-    up = [(0.1, 0.0325), (0.1, 0.1275), (0.04, 0.1275), (0.025, 0.1125), (0.0, 0.0975)]
-    assert all(carried(view(*b)) > carried(view(*a)) for a, b in pairwise(up))
-
-
-def test_a_space_that_a_device_does_not_train_in_is_refused(tmp_path):
-    with pytest.raises(InvalidValueError, match="option space is 'B'"):
-        DeviceTrain(task="trifinger/pushing-v1", out=tmp_path, options={"space": "B"})

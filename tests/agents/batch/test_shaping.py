@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from interverse.actors.curriculum import paper_curriculum
-from interverse.agents.batch.ppo import DevicePpo, PpoSettings
-from interverse.agents.batch.shaping import WEIGHTS
-from interverse.agents.batch.starts import curriculum_starts, make_arena
-from interverse.worlds.trifinger import DeviceArena
 
 torch = pytest.importorskip("torch")
 
 from interverse.agents.batch import shaping  # noqa: E402
-from interverse.worlds.trifinger import ArenaView  # noqa: E402
+from interverse.agents.batch.ppo import DevicePpo, PpoSettings  # noqa: E402
+from interverse.agents.batch.shaping import WEIGHTS  # noqa: E402
+from interverse.agents.batch.starts import curriculum_starts, make_arena  # noqa: E402
+from interverse.worlds.trifinger import ArenaView, DeviceArena  # noqa: E402
 
 HALF = 0.0325
 GOALS = {
@@ -159,3 +158,21 @@ def test_effort_counts_radians_up_to_the_limits() -> None:
     paid = WEIGHTS.effort * float(np.mean(np.square(high)))
     np.testing.assert_allclose(earned[0] - earned[1], paid, atol=1e-5)
     assert min(low) < -1.0
+
+
+def test_the_upper_block_earns_by_coming_near_only_when_it_is_lifted() -> None:
+    def at(place: float, height: float) -> ArenaView:
+        blocks = torch.tensor([[0.0, 0.0, HALF], [place, 0.0, height]])
+        return view("stacking2", blocks[1].expand(3, 3), blocks)
+
+    def nearer(height: float) -> float:
+        near, far = at(0.10, height), at(0.12, height)
+        return earned("stacking2", [far, near]) - earned("stacking2", [near, near])
+
+    carried = shaping._carried
+    assert abs(nearer(HALF)) < 1e-4
+    assert nearer(3 * HALF) == pytest.approx(2.0, abs=1e-3)
+    way = [(0.05, 0.13), (0.0, 0.13), (0.0, 0.0975), (0.05, 0.0975)]
+    assert float(sum(carried(at(*b)) - carried(at(*a)) for a, b in pairwise(way))) < 0.0
+    up = [(0.1, 0.0325), (0.1, 0.1275), (0.04, 0.1275), (0.025, 0.1125), (0.0, 0.0975)]
+    assert all(carried(at(*b)) > carried(at(*a)) for a, b in pairwise(up))

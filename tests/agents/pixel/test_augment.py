@@ -278,13 +278,6 @@ def test_network_randomization_is_one_filter_for_all():
     )
 
 
-def test_the_fused_filter_is_the_convolution():
-    frames, weight = pictures(count=2, size=20)[:, :3].float(), torch.randn(3, 3, 3, 3)
-    expected = torch.nn.functional.conv2d(frames, weight, padding=1)
-    padded = torch.nn.functional.pad(frames, [1] * 4)
-    assert torch.allclose(shifted_sum(padded, weight[None]), expected, atol=1e-2)
-
-
 def filtered(frame, weight):
     """Returns a frame (3, S, S) filtered in floating point, its border repeated, 0..255."""
     padded = np.pad(frame.numpy() / 255.0, ((0, 0), (1, 1), (1, 1)), mode="edge")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
 from interverse.agents.pixel.agent import PixelBatch, PixelHyper
 from interverse.agents.pixel.graphed import GraphedUpdate
 from interverse.agents.pixel.networks import PixelSizes
-from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.agents.pixel.views import SacAug
 from interverse.bench.learning import decision
 
@@ -42,39 +40,6 @@ def test_on_a_cpu_updates_run_plainly():
         assert {n: float(v) for n, v in expected.items()} == {n: float(v) for n, v in found.items()}
     assert graphed.updates == plain.updates == 6
     assert differing(plain, graphed) == []
-
-
-def test_a_draw_is_gathered_where_the_frames_are():
-    buffer, rng = Replay(capacity=40, lanes=2, frame=(3, 8, 8), actions=2, stack=3), rng_of(1)
-    for time in range(15):
-        frames = rng.integers(0, 256, (2, 3, 8, 8), dtype=np.uint8)
-        ages = np.array([time, time % 6])
-        acted, earned = rng.random((2, 2), np.float32), rng.random(2, np.float32)
-        buffer.add(PixelMoment(frames, ages, acted, earned, np.array([False, time % 6 == 5])))
-    drawn, sampled = buffer.gather(buffer.draw(16, rng_of(2))), buffer.sample(16, rng_of(2))
-    assert all(torch.equal(*parts) for parts in zip(drawn, sampled, strict=True))
-    assert torch.equal(drawn.observations[:, 3:], drawn.successors[:, :6]), "they share frames"
-    assert not torch.equal(drawn.observations[:, :3], drawn.successors[:, 6:])
-    assert set(drawn.ends.unique().tolist()) <= {0.0, 1.0}
-
-
-def test_returns_of_several_steps_are_discounted_and_stay_in_their_episode():
-    buffer = Replay(capacity=40, lanes=1, frame=(3, 4, 4), actions=1, stack=2, discounts=(1.0, 0.5))
-    for time in range(30):
-        frame = np.full((1, 3, 4, 4), time, dtype=np.uint8)
-        acted = np.full((1, 1), time, np.float32)
-        earned = np.array([10.0 + time], np.float32)
-        buffer.add(PixelMoment(frame, np.array([time % 7]), acted, earned, np.array([False])))
-    batch = buffer.sample(64, rng_of(0))
-    time = batch.actions[:, 0]
-    assert torch.equal(batch.observations[:, 3, 0, 0].float(), time)
-    assert torch.equal(batch.successors[:, 3, 0, 0].float(), time + 2)
-    assert torch.equal(batch.rewards[:, 0], 10 + time + 0.5 * (11 + time))
-    assert set((time % 7).tolist()) == {0.0, 1.0, 2.0, 3.0, 4.0}, "none leaves its episode"
-
-
-def rng_of(seed):
-    return np.random.default_rng(seed)
 
 
 @pytest.mark.parametrize("runs", [1, 2])

@@ -33,25 +33,18 @@ def test_the_papers_encoder():
     )
 
 
-def test_convolutions_start_delta_orthogonal():
-    encoder = PixelEncoder(PAPER, generator())
-    for layer in encoder.convolutions:
+@pytest.mark.parametrize("whole", [False, True])
+def test_convolutions_start_orthogonal(whole):
+    """Zero but for their centres, unless whole kernels are drawn."""
+    for layer in PixelEncoder(PAPER, generator(), whole=whole).convolutions:
         weight = layer.weight.detach().clone()
-        centre = weight[:, :, 1, 1].clone()
+        rows = (weight.flatten(1) if whole else weight[:, :, 1, 1]).clone()
         weight[:, :, 1, 1] = 0
-        assert not weight.any()
+        assert weight.any() == whole
         assert not layer.bias.any()
-        narrow = centre if centre.shape[0] <= centre.shape[1] else centre.T
+        narrow = rows if rows.shape[0] <= rows.shape[1] else rows.T
         gram = narrow @ narrow.T
         assert torch.allclose(gram, 2 * torch.eye(len(narrow)), atol=1e-5), "ReLU's gain squared"
-
-
-def test_whole_kernels_start_orthogonal():
-    encoder = PixelEncoder(PAPER, generator(), whole=True)
-    for layer in encoder.convolutions:
-        rows = layer.weight.detach().flatten(1)
-        assert torch.allclose(rows @ rows.T, 2 * torch.eye(len(rows)), atol=1e-5)
-        assert not layer.bias.any()
 
 
 def test_features_that_are_not_squashed():

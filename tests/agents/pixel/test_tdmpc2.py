@@ -224,19 +224,6 @@ def test_numbers_in_bins_and_back():
     assert torch.allclose(back, torch.tensor(numbers).clamp(-53.59815, 53.59815), 1e-3, 1e-5)
 
 
-def test_the_scale_of_values():
-    networks, values = make().networks, torch.arange(0.0, 101.0)[torch.randperm(101)]
-    assert networks.rescale(values, 0.5).item() == pytest.approx(0.5 + 0.5 * 90.0)
-    assert networks.rescale(values / 1000.0, 0.5).item() == pytest.approx(22.75 + 0.5)
-
-
-def test_simplices():
-    z = make().networks.model.encode(recorded().observations[:, :9])
-    assert z.shape == (COUNT, LATENT)
-    assert torch.allclose(z.view(COUNT, 9, 8).sum(2), torch.ones(COUNT, 9), atol=1e-6)
-    assert (z > 0).all()
-
-
 def test_the_search_by_hand():
     agent = make()
     model, net = agent.networks.model, Plain(agent)

@@ -62,20 +62,12 @@ def test_together_equals_alone(overlap, tmp_path, monkeypatch):
         assert_same(tmp_path / "together" / alone.out.name, alone.out)
 
 
-def test_killed_and_started_again_equals_unbroken(tmp_path, monkeypatch):
+def test_killed_and_started_again_equals_unbroken(tmp_path, dying):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train_together(three(whole), make_env=Dot)
-    original = Run.save
-
-    def save_then_die(self, checkpoint):
-        original(self, checkpoint)
-        raise KeyboardInterrupt
-
     for _ in range(3):
-        monkeypatch.setattr(Run, "save", save_then_die)
-        with pytest.raises(KeyboardInterrupt):
+        with dying():
             train_together(three(broken), make_env=Dot)
-        monkeypatch.setattr(Run, "save", original)
     held = [Checkpoints(path / CHECKPOINTS).load() for path in sorted(broken.iterdir())]
     assert any(one is None or one.step < 25 for one in held)
     train_together(three(broken), make_env=Dot)

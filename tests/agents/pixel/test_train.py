@@ -76,24 +76,16 @@ def same(one: Path, two: Path) -> bool:
 @pytest.mark.parametrize(
     "algorithm", ["sac_aug", "tdmpc2", pytest.param("curl", marks=pytest.mark.slow)]
 )
-def test_stopped_and_resumed_equals_unbroken(algorithm, overlap, tmp_path, monkeypatch):
+def test_stopped_and_resumed_equals_unbroken(algorithm, overlap, tmp_path, monkeypatch, dying):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     changed = {"curl": {"image_size": SIZE - 4}, "tdmpc2": PLANNING}
     hyper = {**TINY, **changed.get(algorithm, {})}
     settings = {"algorithm": algorithm, "hyper": hyper, "overlap": overlap}
     monkeypatch.setattr(run_module, "_LOG_EVERY", 7)  # rows of losses right after checkpoints too
     train(config(whole, **settings), make_env=Dot)
-    original = Run.save
-
-    def save_then_die(self, checkpoint):
-        original(self, checkpoint)
-        raise KeyboardInterrupt
-
     for _ in range(2):
-        monkeypatch.setattr(Run, "save", save_then_die)
-        with pytest.raises(KeyboardInterrupt):
+        with dying():
             train(config(broken, **settings), make_env=Dot)
-        monkeypatch.setattr(Run, "save", original)
     train(config(broken, **settings), make_env=Dot)
     assert same(whole, broken)
     assert json.loads((broken / "policy" / "policy.json").read_text())["trained"]["steps"] == 60
