@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from interverse.core.files.json_text import read_json_object
@@ -12,6 +13,7 @@ from interverse.fit.settings import budget
 from interverse.reports.sections import pivot
 from tools import causalmbrl_page
 from tools.causalmbrl_page import (
+    _KNOWS,
     UNCHANGED,
     ResultRow,
     beside,
@@ -32,13 +34,22 @@ def test_tables_and_page_are_printed_from_the_rows():
 def test_numbers_in_the_findings_are_those_of_the_rows():
     text = " ".join((ROOT / "docs" / "world_model_results.md").read_text().split())
     rows = [row for row in load_rows(RESULTS) if row.comparable]
-    same, worse, scored = causalmbrl_page.ignoring(rows, YARDSTICKS)
-    assert (same, worse, scored) == (34, 116, 135)
-    three = [row for row in rows if row.world == "blocks/observed-3-v1"]
-    fixed = [row for row in rows if row.world == "blocks/fixed_unobserved-3-v1"]
-    found = [causalmbrl_page.correlated(own, "planning success") for own in (three, fixed)]
-    assert f"{found[0].within:.2f} in observed-3 and {found[1].within:.2f} in fixed" in text
-    assert f"Over all runs of observed-3 it is {found[0].across:.2f}" in text
+    own = causalmbrl_page.scored(rows)
+    assert len(own) == 54
+    knows = [row.value("in-scene H@1", _KNOWS) for row in own]
+    assert f"{sum(value < 1 for value in knows)} of the 54 runs have less than 1" in text
+    assert {row.value("latent true 1", _KNOWS) for row in own} == {1.0}
+    learned = [row.value("reward true 1", _KNOWS) for row in own]
+    idle = [row.scores["asked"]["planning"]["reward_true"]["1"]["do_nothing"] for row in own]
+    worse = sum(value < still for value, still in zip(learned, idle, strict=True))
+    assert f"finds {np.mean(learned):.0%}, and in {worse} runs less than doing nothing" in text
+    for name, told in (("in-scene H@1", "planning is"), ("H@1 after 1", "after one step")):
+        found, low, high = causalmbrl_page.goes_with_planning(rows, name)
+        assert f"{told} {found:.2f} ({low:.2f} to {high:.2f})" in text
+    full = [read_json_object(path) for path in (RESULTS / "full").glob("table-*.json")]
+    judged = [c["differs"] for one in full for c in one["cells"] if c["differs"] is not None]
+    assert f"Of {len(judged)} numbers" in text
+    assert not any(judged)
     done, every = beside(RESULTS)
     assert f"{done} of the paper's {every:,} printed numbers" in text
 
@@ -58,7 +69,7 @@ def test_every_row_says_where_it_comes_from():
 def test_numbers_are_counted_once():
     done, every = beside(RESULTS)
     assert every == 1404
-    assert done == 615
+    assert done == 627
 
 
 def test_replay_is_called_replay_and_the_page_says_why_it_can_be_beaten():

@@ -144,12 +144,13 @@ def findings(folder: Path) -> list[dict[str, Any]]:
             found = []
             for world in claim.worlds:
                 place = (claim.what, claim.steps, world)
-                # The runs of both sides of the training length of which there are most.
+                # The longest training of which both sides have enough runs.
                 above, below = (known.get((*place, *which), {}) for which in claim.sides)
-                both = [(above[length], below[length]) for length in above if length in below]
-                two = max(both, key=_fewer, default=None)
-                enough = two is not None and _fewer(two) >= _LEAST
-                found.append(difference(*two) if two is not None and enough else None)
+                both = {
+                    length: (above[length], below[length]) for length in above if length in below
+                }
+                enough = [length for length, two in both.items() if _fewer(two) >= _LEAST]
+                found.append(difference(*both[max(enough, key=_epochs)]) if enough else None)
             tested = iter(holm([one.p for one in found if one is not None]).tolist())
             for row, one in zip(rows, found, strict=True):
                 row[side] = {"verdict": "no runs"}
@@ -168,10 +169,10 @@ def write_findings(folder: Path, out: Path) -> dict[str, Any]:
     rows = findings(folder)
     write_json(out / "findings.json", rows)
     remark = (
-        "Printed: means and deviations over three seeds. Ours: runs of the same training length,"
-        " three a side at least. Welch's t-test, p corrected by Holm over the worlds of a claim:"
-        " confirmed or contradicted below .05, otherwise open, with the seeds a side that would"
-        " give 80% power."
+        "Printed: means and deviations over three seeds. Ours: the longest training that"
+        " both sides have three seeds of. Welch's t-test, p corrected by Holm over the worlds of a"
+        " claim: confirmed or contradicted below .05, otherwise open, with the seeds a side that"
+        " would give 80% power."
     )
     sections: list[Section] = [
         ("In short", [remark], _overview(rows)),
@@ -183,6 +184,11 @@ def write_findings(folder: Path, out: Path) -> dict[str, Any]:
 
 def _fewer(sides: tuple[Runs, Runs]) -> int:
     return min(side.seeds for side in sides)
+
+
+def _epochs(length: str) -> int:
+    """Returns the epochs of a training by its sizes."""
+    return int(json.loads(length)["epochs"]) if length.startswith("{") else 0
 
 
 def _printed_runs() -> dict[tuple[Any, ...], dict[str, Runs]]:
