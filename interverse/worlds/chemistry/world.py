@@ -280,8 +280,11 @@ class Chemistry(GridWorld):
 
     def observe(self) -> Observation:
         """Returns pictures of the present and of the target, and the colours one can see."""
-        seen = {key: self._canvases[key].draw(*scene) for key, scene in self.scenes().items()}
-        seen["state"] = self.state()
+        shown = self._shown()
+        scenes = self._scenes(shown).items()
+        seen = {key: self._canvases[key].draw(*scene) for key, scene in scenes}
+        known = shown if self.options.mode == "delayed" else self._state["color"]
+        seen["state"] = known[:, list(self.options.seen)]
         if self.options.mode == "moving":
             seen["positions"] = self._state["position"][:, list(self.options.seen)]
         return seen
@@ -332,8 +335,11 @@ class Chemistry(GridWorld):
 
     def scenes(self) -> Mapping[str, tuple[Array, Array, Array]]:
         """Returns what `raster.draw` takes for each picture: positions, shapes and colours."""
+        return self._scenes(self._shown())
+
+    def _scenes(self, now: Array) -> Mapping[str, tuple[Array, Array, Array]]:
         seen = list(self.options.seen)
-        shown = {"image": self._shown()}
+        shown = {"image": now}
         if self.options.has_target:
             shown["target"] = self._goal_shown()
         position, shape = self._state["position"][:, seen], self._state["shape"][:, seen]
