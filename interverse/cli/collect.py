@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.console import Console
 
-from interverse.cli.flags import AsJson, OptionWords, parse_pair, parse_pairs, tell
+from interverse.cli.flags import AsJson, OptionWords, parse_pair, parse_pairs, tell, values_of
 from interverse.core.errors import InvalidValueError, missing_extra
 from interverse.data import Collect as CollectConfig
 from interverse.data import collect as run
@@ -116,9 +116,7 @@ def collect(config: CollectCommand) -> Path:
 
 def _given(config: CollectCommand, kind: str) -> dict[str, Any]:
     """Returns the flags of a kind of data set, or raises for one of another kind."""
-    given = {item.name: getattr(config, item.name) for item in fields(config)}
-    given["options"] = parse_pairs(given.pop("option"))
-    del given["json"]
+    given = values_of(config, "option") | {"options": parse_pairs(config.option)}
     if config.seed is None:
         del given["seed"]
     others = {name for names in _KINDS.values() for name in names} - set(_KINDS[kind])

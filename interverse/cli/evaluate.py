@@ -6,13 +6,21 @@ import inspect
 import math
 import os
 import re
-from dataclasses import MISSING, field, fields, make_dataclass, replace
+from dataclasses import MISSING, field, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import tyro
 
-from interverse.cli.flags import CONFIG_FILE, AsJson, OptionWords, Trust, parse_pairs, tell
+from interverse.cli.flags import (
+    CONFIG_FILE,
+    AsJson,
+    OptionWords,
+    Trust,
+    parse_pairs,
+    tell,
+    values_of,
+)
 from interverse.core.errors import InvalidValueError
 from interverse.core.files.yaml_text import read_yaml
 from interverse.metrics import METRICS, metric_facts
@@ -74,9 +82,8 @@ Evaluate = _config()
 
 def evaluate(config: Any) -> Results:
     """Runs the evaluation that an `Evaluate` asks for and writes its table."""
-    given = {item.name: getattr(config, item.name) for item in fields(config)}
-    options = parse_pairs(given.pop("option"), given)
-    del given["trust"], given["json"]
+    given = values_of(config, "option")
+    options = parse_pairs(config.option, [*given, "trust", "json"])
     # Scores that every table has need no computing: naming one shows it.
     asked = given["metrics"]
     if "help" in asked:

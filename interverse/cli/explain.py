@@ -20,6 +20,7 @@ from interverse.cli.flags import (
     flag_names,
     parse_pairs,
     tell,
+    values_of,
 )
 from interverse.reports import palette
 from interverse.reports.attribute import attribute
@@ -72,18 +73,11 @@ class Explain:
 def explain(config: Explain) -> Attribution:
     """Runs it, writes table, file and plot."""
     known = known_policy(config.run, config.task)
-    found = attribute(
-        known.policy,
-        str(known.task),
-        _factors(config.factors),
-        episodes=config.episodes,
-        seed=config.seed,
-        pairs=config.pairs,
-        together=[words.split("+") for words in config.together],
-        starts=config.starts,
-        metric=config.metric,
-        **known.with_options(parse_pairs(config.option, [*flag_names(config), "policy"])),
-    )
+    given = values_of(config, "run", "option", "out")
+    given |= {"policy": known.policy, "task": str(known.task), "factors": _factors(config.factors)}
+    given["together"] = [words.split("+") for words in config.together]
+    options = parse_pairs(config.option, [*flag_names(config), "policy"])
+    found = attribute(**given, **known.with_options(options))
     out = config.usual_out() if config.out is None else config.out
     files = [] if out is None else _write(found, out)
     tell(config, found.to_json(), CostBars(found), *map(str, files))

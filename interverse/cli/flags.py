@@ -137,8 +137,7 @@ def config_text(config: Any, verb: str) -> str:
     time: both are left out.
     """
     hidden = _marked(type(config), Suppress)
-    names = [item.name for item in fields(config) if item.name not in (*hidden, *_TYPED)]
-    values = {name: getattr(config, name) for name in names}
+    values = values_of(config, *hidden)
     told = {name: value for name, value in values.items() if value not in (None, (), {})}
     lines = {_VERB: verb, **told}
     return "".join(f"{name}: {json.dumps(plain(value))}\n" for name, value in lines.items())
@@ -387,6 +386,12 @@ def value_of(flag: str, words: Sequence[str]) -> str:
         if name == flag:
             value = text if equals else "".join(words[place + 1 : place + 2])
     return value
+
+
+def values_of(config: Any, *without: str) -> dict[str, Any]:
+    """Returns a command's values by name, but for how it prints, what it trusts, and some more."""
+    names = [item.name for item in fields(config) if item.name not in (*_TYPED, *without)]
+    return {name: getattr(config, name) for name in names}
 
 
 def flag_names(config: Any) -> list[str]:

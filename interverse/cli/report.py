@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
-from interverse.cli.flags import AsJson, Trust, check_once, tell
+from interverse.cli.flags import AsJson, Trust, check_once, tell, values_of
 from interverse.core.errors import InvalidValueError
 from interverse.protocols.evaluate import EVALUATION_FILE
 from interverse.protocols.verify import policy_of_run
@@ -67,23 +67,16 @@ def report(config: Report) -> Path:
             policies |= dict.fromkeys(part.experiments, own)
     named: dict[str, Path] = {}
     for pair in config.policy:
-        name, _, given = pair.partition("=")
-        if not (name and given and Path(shipped_path(given)).exists()):
+        name, _, where = pair.partition("=")
+        if not (name and where and Path(shipped_path(where)).exists()):
             allowed = f"EXPERIMENT=PATH, or as NAME one of {', '.join(SHIPPED)}"
             raise InvalidValueError(f"policy {pair!r}", allowed=allowed)
         check_once(name, named, config.policy)
-        named[name] = Path(shipped_path(given))
+        named[name] = Path(shipped_path(where))
     target = config.out or config.folders[0] / "report"
     shown: bool | Mapping[str, Path] = policies | named if config.episodes else False
-    page = write_page(
-        Results.concat(parts),
-        target,
-        metric=config.metric,
-        episodes=shown,
-        costs=config.costs,
-        unit=config.unit,
-        trust=config.trust,
-    )
+    given = values_of(config, "folders", "out", "policy") | {"episodes": shown}
+    page = write_page(Results.concat(parts), target, trust=config.trust, **given)
     made = {"page": page, **{name: sorted((target / name).iterdir()) for name in PARTS}}
     tell(config, made, str(page))
     return page
@@ -115,11 +108,9 @@ class Export:
 
 def export(config: Export) -> Path:
     """Writes the folder and says what is in it."""
-    given: dict[str, Any] = {item.name: getattr(config, item.name) for item in fields(config)}
-    given["onnx"] = config.onnx or None
-    given["run"] = Path(shipped_path(str(config.run)))
-    del given["trust"], given["json"]
-    folder = write_export(given.pop("run"), given.pop("out") or config.usual_out(), **given)
+    given = values_of(config, "run", "out") | {"onnx": config.onnx or None}
+    run = Path(shipped_path(str(config.run)))
+    folder = write_export(run, config.out or config.usual_out(), **given)
     files = [file for file in sorted(folder.iterdir()) if file.is_file()]
     shown = [f"{file}  {file.stat().st_size:,} bytes" for file in files]
     tell(config, {"folder": folder, "files": files}, *shown)
