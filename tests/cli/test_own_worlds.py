@@ -203,22 +203,6 @@ def test_a_new_actor_takes_variables_of_any_shape(workshop):
     envs.close()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["new", "world", "not a name"], "name is 'not a name'"),
-        (["new", "world", "../up"], "name is '../up'"),
-        (["check", "no_such_module:lab/x-v1"], "module 'no_such_module' cannot be imported"),
-        (["check", "json:lab/x-v1"], "unknown world 'json:lab/x-v1'"),
-    ],
-)
-def test_mistakes_are_told_in_one_line(workshop, capsys, words, message):
-    assert main(words) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert len(said.strip().splitlines()) == 1
-
-
 def test_what_exists_is_not_overwritten(workshop, capsys):
     assert main(["new", "metric", "mine"]) == 0
     assert main(["new", "metric", "mine"]) == 2

@@ -242,25 +242,6 @@ def test_a_taken_port_is_told():
         check_port("127.0.0.1", 0)
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["chemistry/chan-v1"], "chemistry/chain-v1"),
-        (["tutorial/slider-v1", "--policy", "nobody"], "unknown policy 'nobody'"),
-        (["tutorial/slider-v1", "--option", "depth"], "NAME=VALUE"),
-        (["tutorial/slider-v1", "--port", "70000"], "1 to 65,535"),
-        (["tutorial/slider-v1", "--seed", "-1"], "seed"),
-    ],
-    ids=["id", "policy", "option", "port", "seed"],
-)
-def test_a_mistake_is_one_line(words, told, capsys):
-    port = [] if "--port" in words else ["--port", str(free_port())]
-    assert main(["view", *words, *port]) == 2
-    said = capsys.readouterr().err.strip()
-    assert told in said
-    assert "\n" not in said
-
-
 def test_it_stops_by_itself_after_so_many_seconds(capsys):
     port = free_port()
     words = ["tutorial/slider-v1", "--port", str(port), "--seconds", "0.2", "--seed", "3"]

@@ -101,25 +101,6 @@ def test_the_official_layout_is_loaded_by_folder_too(data, tmp_path):
     assert back.header is None
 
 
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["rooms/multi-v1", "--episodes", "5"], "--episodes has no meaning for rooms/multi-v1"),
-        (["rooms/multi-v1", "--images"], "--images has no meaning"),
-        (["rooms/multi-v1", "--pairs", "0"], "pairs is 0"),
-        (["rooms/multi-v1", "--option", "qualty=high"], "Did you mean 'quality'"),
-        (["rooms/multy-v1"], "Did you mean 'rooms/multi-v1'"),
-        (["blocks/observed-3-v1", "--pairs", "5"], "--pairs has no meaning for blocks"),
-        (["chemistry/chain-v1", "--depth"], "--depth has no meaning for chemistry"),
-    ],
-)
-def test_bad_flags_get_one_line(tmp_path, capsys, args, said):
-    assert main(["collect", *args, "--out", str(tmp_path / "x")]) == 2
-    told = capsys.readouterr()
-    assert said in told.err
-    assert not (tmp_path / "x").exists()
-
-
 def test_worlds_without_pairs_are_refused(tmp_path):
     with pytest.raises(InvalidValueError, match="tutorial/slider-v1 has no pairs"):
         collect_pairs(CollectPairs(id="tutorial/slider-v1", out=tmp_path / "x"))
