@@ -114,14 +114,8 @@ def test_costs_and_interactions_by_hand():
 
 
 def test_the_contacts_of_the_episodes_are_named():
-    found = attribute(
-        "random",
-        "trifinger/pushing-v1",
-        ["block_0/mass"],
-        episodes=1,
-        max_steps=2,
-        contact="convex",
-    )
+    short = {"episodes": 1, "max_steps": 2, "contact": "convex"}
+    found = attribute("random", "trifinger/pushing-v1", ["block_0/mass"], **short)
     assert found.to_json()["engine"]["contact"] == "convex"
     assert "Played on MuJoCo with convex contacts." in Attribution.from_json(found.to_json()).page()
 
@@ -282,33 +276,52 @@ def test_a_factor_is_named_by_what_it_moves(name, variables, label):
 def test_a_page_says_that_episodes_score_alike():
     factors = {"a": {"x": "B"}}
     for scores, alike in (([1.0, 1.0, 1.0], True), ([1.0, 0.9, 1.0], False), ([1.0], False)):
-        base = np.array(scores)
-        found = Attribution(
-            task="t", metric="return", factors=factors, scores={(): base, ("a",): base / 2}
-        )
+        held = {(): np.array(scores), ("a",): np.array(scores) / 2}
+        found = Attribution(task="t", metric="return", factors=factors, scores=held)
         assert ("the same in each" in found.page()) is alike
 
 
-def test_a_page_claims_no_cost_that_the_interval_does_not_show():
-    page = _of(a=[0, -3, 4, 0]).page()
-    assert "That it costs anything is not certain." in page
-    assert "Of no factor is it certain that it costs less than one percent." in page
-    assert "Student's t of the differences" in page
-
-
-def test_a_gain_is_not_called_a_cost():
-    found = _of(a=[-1, -2, 0], b=[-4, -4, -5])
-    assert found.verdict() == "No factor costs anything on average."
-    assert "costs most" not in found.page()
-
-
-def test_one_episode_has_no_interval():
-    found = _of(a=[5], b=[3])
-    for text in (found.page(), found.verdict(), str(found.table())):
-        assert "nan" not in text
-    assert "a costs most: 5, 5% of it. One episode has no interval" in found.page()
-    assert "(one episode: no interval)" in found.page()
-    assert "No more than one percent" not in found.page()
+@pytest.mark.parametrize(
+    ("costs", "verdict", "said", "unsaid"),
+    [
+        (
+            {"a": [0, -3, 4, 0]},
+            "That it costs anything is not certain.",
+            [
+                "Of no factor is it certain that it costs less than one percent.",
+                "Student's t of the differences",
+            ],
+            [],
+        ),
+        (
+            {"a": [-1, -2, 0], "b": [-4, -4, -5]},
+            "No factor costs anything on average.",
+            [],
+            ["costs most"],
+        ),
+        (
+            {"a": [5], "b": [3]},
+            "a costs most: 5, 5% of it. One episode has no interval: it may be chance.",
+            ["(one episode: no interval)"],
+            ["nan", "No more than one percent"],
+        ),
+        (
+            {"a": [5, 5, 5], "b": [0, 0, 0]},
+            "a costs most: 5, 5% of it. As much in every episode: it has no interval.",
+            ["Nothing changes in any of 3 episodes under: b."],
+            ["No more than one percent"],
+        ),
+        ({"a": [np.nan] * 2}, "Every intervention was refused, so no cost is known.", [], []),
+        ({"a": [np.nan] * 2, "b": [3, 2]}, "b costs most: 2.5", [], []),
+    ],
+    ids=["unsure", "gain", "one episode", "equal", "refused", "one refused"],
+)
+def test_nothing_is_said_of_costs_that_the_episodes_do_not_show(costs, verdict, said, unsaid):
+    found = _of(**costs)
+    assert verdict in found.verdict()
+    for text in (verdict, *said):
+        assert text in found.page()
+    assert not any(text in found.page() for text in unsaid)
 
 
 def test_the_costliest_is_told_from_the_next_by_paired_differences():
@@ -375,24 +388,6 @@ def test_a_policy_that_scores_nothing_shows_no_cost():
     lower = scores | {("mass",): np.array([0.0, -1.0, -2.0, -1.0])}  # below 0 there is a loss
     found = Attribution(task="t", metric="return", factors=factors, scores=lower)
     assert found.verdict().startswith("mass costs most: 1")
-
-
-def test_equal_differences_have_no_interval():
-    found = _of(a=[5, 5, 5], b=[0, 0, 0])
-    assert np.isnan(found.cost("a").low)
-    assert (
-        found.verdict()
-        == "a costs most: 5, 5% of it. As much in every episode: it has no interval."
-    )
-    assert "Nothing changes in any of 3 episodes under: b." in found.page()
-    assert "No more than one percent" not in found.page()
-
-
-def test_refused_interventions_have_no_cost():
-    assert (
-        _of(a=[np.nan, np.nan]).verdict() == "Every intervention was refused, so no cost is known."
-    )
-    assert _of(a=[np.nan, np.nan], b=[3, 2]).worst == "b"
 
 
 @pytest.mark.parametrize("factors", [3, {"x": 3}, [3], {"x": [3]}, {"x": []}, []], ids=str)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from interverse.reports import PLOTS, page, report
 from interverse.reports.episodes import contact_sheet, video
 from interverse.results import Results, highlights, tables
 from tests.results import synthetic
+from tests.results.synthetic import read_csv, row, width
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -158,7 +158,7 @@ def moved_together(**options):
 
 def test_a_policy_that_ignores_colour_is_told_nothing_of_colour(tmp_path):
     results = moved_together()
-    (gap,) = [g for g in read_rows(tables.gaps(results, "return")) if g["variable"] == "box/color"]
+    (gap,) = [g for g in read_csv(tables.gaps(results, "return")) if g["variable"] == "box/color"]
     assert abs(float(gap["difference"])) > 0.1, "the scores alone would blame the colour"
     path = report(results, tmp_path, metric="return", episodes={"still": still}, costs=True)
     text = read(path).text
@@ -178,19 +178,15 @@ def test_scores_alone_name_no_cause(tmp_path):
     text = read(path).text
     assert "Scores by variable (moved together, not causes)" in text
     assert "What each variable costs" not in text
-    gaps = [row["variable"] for row in read_rows(tables.gaps(results, "return"))]
+    gaps = [row["variable"] for row in read_csv(tables.gaps(results, "return"))]
     assert gaps == [name for name in results.variables if name in gaps], "in no order of size"
     path = report(results, tmp_path / "unknown", metric="return")
     assert "still on tutorial/slider-v1: its policy is not where it was" in read(path).text
 
 
-def read_rows(table):
-    return list(csv.DictReader(io.StringIO(str(table.render("csv")))))
-
-
 def test_long_tables_are_cut_on_the_page_only():
     rows = [
-        {"task": "t", "protocol": p, "seed": 0, "episode": i, "return": float(i)}
+        row(protocol=p, episode=i, **{"return": float(i)})
         | {f"value:v{n}": 0.0 if p == "a" else 1.0 for n in range(20)}
         for p in "ab"
         for i in range(4)
@@ -209,25 +205,13 @@ def test_a_browser_shows_it(tmp_path):
         pytest.skip("no Chromium on this machine")
     path = report(synthetic.results(episodes=30, step=10), tmp_path / "report")
     picture = tmp_path / "page.png"
-    subprocess.run(
-        [
-            browser,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            f"--screenshot={picture}",
-            "--window-size=1300,4200",
-            path.as_uri(),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=120,
+    flags = (
+        "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking "
+        "--disable-component-update --disable-sync --window-size=1300,4200"
     )
+    own = [f"--user-data-dir={tmp_path / 'profile'}", f"--screenshot={picture}"]
+    command = [browser, *flags.split(), *own, path.as_uri()]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
     pixels = iio.imread(picture)[..., :3].astype(int)
     blue = np.abs(pixels - [0x00, 0x72, 0xB2]).sum(axis=-1) < 12
     # The bars, the radar's line and the curves: the pictures were loaded, not only the text.
@@ -294,15 +278,14 @@ def test_a_report_needs_a_folder():
 
 def test_a_page_of_several_trainings_has_intervals_over_seeds(tmp_path):
     rows = [
-        {"task": "t/x-v1", "protocol": "P0", "experiment": "ppo", "seed": s, "episode": e}
-        | {"return": mean + 0.1 * e}
+        row(experiment="ppo", seed=s, episode=e) | {"return": mean + 0.1 * e}
         for s, mean in enumerate((-5.81, -14.73, -22.80))
         for e in range(20)
     ]
     results = Results.from_rows(rows)
     text = report(results, tmp_path, metric="return", episodes=False).read_text()
-    (row,) = csv.DictReader((tmp_path / "tables" / "scores.csv").open())
-    assert float(row["return_high"]) - float(row["return_low"]) > 30
+    (shown,) = csv.DictReader((tmp_path / "tables" / "scores.csv").open())
+    assert width(shown, "return") > 30
     assert "over seeds: other trainings of the same method" in text
     assert "resample episodes" not in text
     text = report(results, tmp_path, metric="return", episodes=False, unit="episode").read_text()
