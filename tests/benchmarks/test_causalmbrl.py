@@ -23,12 +23,7 @@ from interverse.benchmarks.driver import compared, row_file, write_pages
 from interverse.cli import main
 from interverse.core.errors import InvalidValueError, UnknownNameError
 from interverse.core.files.atomic import write_json
-from interverse.fit.work import (
-    Clock,
-    OutOfTimeError,
-    Record,
-    run_stamp,
-)
+from interverse.fit.work import Clock, OutOfTimeError, Record, run_stamp
 from interverse.reports.sections import Score, pivot
 
 
@@ -71,7 +66,7 @@ def test_rows_can_be_chosen():
 @pytest.mark.parametrize(
     ("wrong", "error", "told"),
     [
-        ({"table": (2,)}, UnknownNameError, "unknown table '?2"),
+        ({"table": (2,)}, UnknownNameError, "unknown table '?2.*18"),
         ({"models": ("rim",)}, UnknownNameError, "rim"),
         ({"losses": ("mse",)}, UnknownNameError, "mse"),
         ({"table": (17,), "graphs": ("tree",)}, UnknownNameError, "tree"),
@@ -85,23 +80,21 @@ def test_what_cannot_be_had_is_refused(wrong, error, told):
         Settings(**wrong)
 
 
-def test_an_unknown_table_names_the_known_ones():
-    with pytest.raises(UnknownNameError, match="18"):
-        printed(19)
-
-
 ROW = MbrlRow(world="blocks/observed-3-v1", model="modular", loss="contrastive")
 
 
 def ranked(hits: float) -> dict:
-    one = {
-        "hits": hits - 1,
-        "mrr": hits - 1,
-        "published_hits": hits,
-        "published_mrr": hits,
-        "reconstruction": None,
-    }
+    one = dict.fromkeys(("published_hits", "published_mrr"), hits)
+    one |= {"hits": hits - 1, "mrr": hits - 1, "reconstruction": None}
     return {"1": one, "5": one, "10": one}
+
+
+def keep(settings: Settings, row: MbrlRow, seed: int, variant: str, **scores: dict) -> None:
+    """Writes scores as a run leaves them."""
+    asked = {**settings.asked(row), "seed": seed}
+    record = Record(row_file(settings.out, row.name, seed), asked)
+    for kind, score in scores.items():
+        record.put(variant, kind, score)
 
 
 @pytest.fixture
@@ -110,8 +103,7 @@ def settings(tmp_path):
         table=(3,), models=("modular",), losses=("contrastive",), seeds=2, out=tmp_path
     )
     for seed, hits in ((1, 90.0), (2, 92.0)):
-        record = Record(row_file(tmp_path, ROW.name, seed), {**chosen.asked(ROW), "seed": seed})
-        record.put("Contrastive", "ranking", ranked(hits))
+        keep(chosen, ROW, seed, "Contrastive", ranking=ranked(hits))
     return chosen
 
 
@@ -159,23 +151,11 @@ def test_cells_are_rounded_once_when_they_are_printed():
 
 def test_points_join_what_tables_say_of_one_model():
     def cell(metric: str, value: float) -> dict:
-        return {
-            "world": ROW.world,
-            "model": "Modular",
-            "loss": "Contrastive",
-            "steps": 1,
-            "metric": metric,
-            "ours": value,
-            "seeds": {"1": value},
-        }
+        about = {"world": ROW.world, "model": "Modular", "loss": "Contrastive", "steps": 1}
+        return {**about, "metric": metric, "ours": value, "seeds": {"1": value}}
 
-    graph = {
-        "where": ROW.world,
-        "who": "modular Contrastive",
-        "what": "F1",
-        "value": 0.8,
-        "run": "1",
-    }
+    graph = {"where": ROW.world, "who": "modular Contrastive", "what": "F1"}
+    graph |= {"value": 0.8, "run": "1"}
     tables = [
         {"kind": "ranking", "cells": [cell("H@1", 90.0)], "learned": [graph]},
         {"kind": "planning", "cells": [cell("Success", 0.5)], "learned": [graph]},
@@ -196,9 +176,7 @@ def test_what_models_learned_stands_below_its_ceilings(settings, tmp_path):
     }
     planned = {"5": {"open": {"success": 0.125}, "closed": {"success": 0.75}}}
     for seed in (1, 2):
-        record = Record(row_file(tmp_path, ROW.name, seed), {**settings.asked(ROW), "seed": seed})
-        record.put("Contrastive", "recovery", found)
-        record.put("Contrastive", "planning", planned)
+        keep(settings, ROW, seed, "Contrastive", recovery=found, planning=planned)
     content = compared(_MbrlWork, settings, 3)
     head, *lines = pivot(Score(**row) for row in content["learned"])
     shown = {line[1]: dict(zip(head, line, strict=True)) for line in lines}
@@ -240,8 +218,7 @@ def test_the_root_of_a_variance_is_never_taken_in_silence(settings, tmp_path):
         table=(17,), models=("ae",), graphs=("chain",), seeds=1, out=tmp_path / "chain"
     )
     row = MbrlRow(world="chemistry/chain-v1", model="ae", loss="nll")
-    record = Record(row_file(chosen.out, row.name, 1), {**chosen.asked(row), "seed": 1})
-    record.put("NLL", "ranking", ranked(12.0))
+    keep(chosen, row, 1, "NLL", ranking=ranked(12.0))
     content = compared(_MbrlWork, chosen, 17)
     assert {cell["published_plus_minus_is"] for cell in content["cells"]} == {"variance"}
     write_pages(_MbrlWork, chosen, [content], lambda text: None)
@@ -276,8 +253,7 @@ def test_another_draw_of_the_mechanisms_is_no_further_run_of_the_first(tmp_path)
     hits = {(0, 1): 4.0, (0, 2): 5.0, (1, 1): 13.0, (1, 2): 15.0}
     for (draw_, seed), value in hits.items():
         row = MbrlRow(world="chemistry/chain-v1", model="gnn", loss="nll", cpt_seed=draw_)
-        record = Record(row_file(tmp_path, row.name, seed), {**chosen.asked(row), "seed": seed})
-        record.put("NLL", "ranking", ranked(value))
+        keep(chosen, row, seed, "NLL", ranking=ranked(value))
     content = compared(_MbrlWork, chosen, 17)
     (cell,) = [c for c in content["cells"] if (c["metric"], c["steps"]) == ("H@1", 1)]
     assert (cell["ours"], cell["ours_deviation"]) == (4.5, 0.5)
@@ -481,10 +457,6 @@ def test_the_reduced_budget_matches_the_original_code(tmp_path):
         if cell["metric"] == "H@1"
     }
     runs = json.loads(RECORDED.read_text())["reduced_reference_observed3"]["runs"]
-    (reference,) = [
-        run
-        for run in runs
-        if (run["model"], run["loss"], run["encoder"], run["seed"])
-        == ("Modular", "Contrastive", "small", 1)
-    ]
+    wanted = {"model": "Modular", "loss": "Contrastive", "encoder": "small", "seed": 1}
+    (reference,) = [run for run in runs if wanted.items() <= run.items()]
     assert found[1] >= reference["test"]["K=1"]["h1"] - 5.0

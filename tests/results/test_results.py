@@ -17,6 +17,7 @@ from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
     StorageError,
+    UnknownNameError,
 )
 from interverse.results import Results, highlights, schema
 from interverse.results.provenance import versions
