@@ -30,12 +30,13 @@ ARENA, SOLIDS, GOALS, HIDDEN = 0, 1, 2, 3  # geom groups
 
 
 def add_geom(
-    body: mujoco.MjsBody, name: str, kind: mujoco.mjtGeom, size: Sequence[float], **more: Any
+    body: mujoco.MjsBody, name: str, kind: str, size: Sequence[float] = (), **more: Any
 ) -> mujoco.MjsGeom:
-    """Adds a geom that touches only what a pair names, and returns it."""
+    """Adds a geom ("box", "mesh", ...) that touches only what a pair names, and returns it."""
     if size:
         more["size"] = [*size] + [0.0] * (3 - len(size))
-    return body.add_geom(name=name, type=kind, contype=0, conaffinity=0, **more)
+    shape = getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}")
+    return body.add_geom(name=name, type=shape, contype=0, conaffinity=0, **more)
 
 
 def add_mesh(spec: mujoco.MjSpec, name: str, vertices: np.ndarray, faces: np.ndarray) -> None:
@@ -92,13 +93,20 @@ def loft(sections: Sequence[CoverSection], axis: int) -> Surface:
         for s in (sections[0], sections[-1])
     ]
     vertices = np.concatenate([*rings, *ends])
-    faces = _bands(len(sections))
     first, last = len(sections) * _SIDES, len(sections) * _SIDES + 1
+    top, faces = first - _SIDES, []
+    for k in range(0, top, _SIDES):  # the band between two rings
+        for i in range(_SIDES):
+            j = (i + 1) % _SIDES
+            a, b = k, k + _SIDES
+            faces += [(a + i, a + j, b + j), (a + i, b + j, b + i)]
     for i in range(_SIDES):
         j = (i + 1) % _SIDES
-        top = (len(sections) - 1) * _SIDES
         faces += [(first, j, i), (last, top + i, top + j)]
-    return vertices, _outward(vertices, np.array(faces))
+    triangles = np.array(faces)
+    a, b, c = (vertices[triangles[:, i]] for i in range(3))
+    outward = np.einsum("ij,ij->", a, np.cross(b, c)) > 0  # the volume that they enclose
+    return vertices, triangles if outward else triangles[:, ::-1]
 
 
 def tube() -> Surface:
@@ -132,33 +140,6 @@ def _place(
     columns = [u, v]
     columns.insert(axis, np.full_like(u, along))
     return np.stack(columns, axis=1)
-
-
-def _bands(rings: int) -> list[tuple[int, int, int]]:
-    """Returns the triangles between neighbouring rings."""
-    faces = []
-    for k in range(rings - 1):
-        for i in range(_SIDES):
-            j = (i + 1) % _SIDES
-            a, b = k * _SIDES, (k + 1) * _SIDES
-            faces += [(a + i, a + j, b + j), (a + i, b + j, b + i)]
-    return faces
-
-
-def _outward(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the triangles wound so that the volume they enclose is positive."""
-    a, b, c = (vertices[faces[:, i]] for i in range(3))
-    volume = np.einsum("ij,ij->", a, np.cross(b, c))
-    return faces if volume > 0 else faces[:, ::-1]
-
-
-def _sphere_cap(start: float, end: float, radius: float, y: float) -> list[CoverSection]:
-    """Returns the sections of a half sphere along z, from its rim at `start` to its pole, `end`."""
-    angles = np.linspace(0.15, math.pi / 2 - 0.02, 7)
-    return [
-        CoverSection(start + (end - start) * math.sin(t), (radius * math.cos(t),) * 2, (0.0, y))
-        for t in angles
-    ]
 
 
 # Along its axis each cover swells and narrows: (place, scale) or (place, half widths), m.
@@ -199,7 +180,10 @@ def cover(part: str) -> Surface:
         ]
         return loft(bent, axis=2)
     bulb = [CoverSection(z, (r, r), (0.0, -0.008)) for z, r in _TIP]
-    return loft(bulb + _sphere_cap(-0.160, -0.1695, 0.0095, -0.008), axis=2)
+    for t in np.linspace(0.15, math.pi / 2 - 0.02, 7):  # a half sphere from its rim to its pole
+        at, radius = -0.160 - 0.0095 * math.sin(t), 0.0095 * math.cos(t)
+        bulb.append(CoverSection(at, (radius, radius), (0.0, -0.008)))
+    return loft(bulb, axis=2)
 
 
 def texture(name: str, edge: int = 256) -> NDArray[np.uint8]:
@@ -232,28 +216,10 @@ def add_arena(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     _add_textures(spec, scene)
     world = spec.worldbody
     half_x, half_y = FLOOR_EDGES[0] / 2, FLOOR_EDGES[1] / 2
-    add_geom(
-        world,
-        "floor",
-        mujoco.mjtGeom.mjGEOM_PLANE,
-        (half_x, half_y, 0.05),
-        pos=(0, 0, DATUM),
-        material="floor",
-    )
-    add_geom(
-        world,
-        "table",
-        mujoco.mjtGeom.mjGEOM_BOX,
-        (half_x, half_y, 0.0148),
-        pos=(0, 0, DATUM - 0.0155),
-        material="floor",
-    )
+    at, below = (0, 0, DATUM), (0, 0, DATUM - 0.0155)
+    add_geom(world, "floor", "plane", (half_x, half_y, 0.05), pos=at, material="floor")
+    add_geom(world, "table", "box", (half_x, half_y, 0.0148), pos=below, material="floor")
     _add_wall(spec)
-    _add_views(spec, scene)
-
-
-def _add_views(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
-    world = spec.worldbody
     for camera in scene.cameras:
         right = np.cross(camera.forward, camera.up)
         world.add_camera(
@@ -280,40 +246,21 @@ def _add_wall(spec: mujoco.MjSpec) -> None:
     """
     stage = spec.worldbody.add_body(name="stage")
     add_mesh(spec, "stage", *tube())
-    add_geom(
-        stage,
-        "stage",
-        mujoco.mjtGeom.mjGEOM_MESH,
-        (),
-        pos=(0, 0, DATUM - 0.002),
-        material="stage",
-        meshname="stage",
-        castshadow=False,
-    )
+    seen = add_geom(stage, "stage", "mesh", material="stage", meshname="stage", castshadow=False)
+    seen.pos = (0, 0, DATUM - 0.002)
     half = WALL_RADIUS * math.tan(math.pi / WALL_SIDES) + 0.001
-    middle = WALL_RADIUS + WALL_BOX / 2
+    middle, height = WALL_RADIUS + WALL_BOX / 2, DATUM + WALL_HEIGHT / 2
+    plane_size, box_size = (half, WALL_HEIGHT / 2, 0.05), (WALL_BOX / 2, half, WALL_HEIGHT / 2)
     for k in range(WALL_SIDES):
         turn = 2 * math.pi * k / WALL_SIDES
         cos, sin = math.cos(turn), math.sin(turn)
-        add_geom(
-            stage,
-            f"stage_{k}",
-            mujoco.mjtGeom.mjGEOM_PLANE,
-            (half, WALL_HEIGHT / 2, 0.05),
-            pos=(WALL_RADIUS * cos, WALL_RADIUS * sin, DATUM + WALL_HEIGHT / 2),
-            group=HIDDEN,
-            zaxis=(-cos, -sin, 0),
-        )
+        plane = add_geom(stage, f"stage_{k}", "plane", plane_size, zaxis=(-cos, -sin, 0))
+        plane.pos = (WALL_RADIUS * cos, WALL_RADIUS * sin, height)
         box = add_geom(
-            stage,
-            f"stage_box_{k}",
-            mujoco.mjtGeom.mjGEOM_BOX,
-            (WALL_BOX / 2, half, WALL_HEIGHT / 2),
-            pos=(middle * cos, middle * sin, DATUM + WALL_HEIGHT / 2),
-            group=HIDDEN,
-            quat=(math.cos(turn / 2), 0, 0, math.sin(turn / 2)),
+            stage, f"stage_box_{k}", "box", box_size, pos=(middle * cos, middle * sin, height)
         )
-        box.conaffinity = 1
+        box.quat, box.conaffinity = (math.cos(turn / 2), 0, 0, math.sin(turn / 2)), 1
+        plane.group = box.group = HIDDEN
 
 
 def _add_textures(spec: mujoco.MjSpec, scene: ArenaScene) -> None:

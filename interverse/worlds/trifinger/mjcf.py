@@ -89,15 +89,16 @@ _HOUSING = {  # of a finger's first motor, only seen: half sizes and centres in 
 def add_robot(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
     """Adds the holder and the fingers; the body `robot` carries them all."""
     robot = spec.worldbody.add_body(name="robot", pos=(0, 0, scene.robot_height))
-    _add_looks(spec, scene)
-    add_geom(
-        robot,
-        "hub",
-        mujoco.mjtGeom.mjGEOM_CYLINDER,
-        (0.034, 0.009),
-        pos=(0, 0, 0.031),
-        material="hub",
-    )
+    real = scene.look == "realistic"
+    add_material(spec, "hub", (0.16, 0.16, 0.18), specular=0.4)
+    add_material(spec, "tip", (0.10, 0.10, 0.11), specular=0.1)
+    links = (METAL,) * 3 if real else scene.link_colors
+    for finger, colors in zip(FINGERS, links, strict=True):
+        for part, color in zip(("base", "upper", "middle", "lower"), colors, strict=True):
+            add_material(spec, f"{finger}_{part}", color, specular=0.6 if real else 0.35)
+    for part in ("upper", "middle", "lower", "tip"):
+        add_mesh(spec, part, *cover(part))
+    add_geom(robot, "hub", "cylinder", (0.034, 0.009), pos=(0, 0, 0.031), material="hub")
     for f, yaw in enumerate(FINGER_YAWS):
         base = robot.add_body(
             name=FINGERS[f],
@@ -121,21 +122,15 @@ def add_actuators(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
                 _actuator(spec, name, name, gain=1.0, bias=(0.0, 0.0, 0.0))
             else:
                 _actuator(spec, name, name, gain=kp, bias=(0.0, -kp, -kd))
-                _set_lag(spec.actuator(name), scene.servo_lag)
-            spec.actuator(name).forcelimited = True
-            spec.actuator(name).forcerange = (-TORQUE_LIMIT, TORQUE_LIMIT)
+            motor = spec.actuator(name)
+            if scene.servo_lag > 0 and not scene.torques:  # targets follow with a time constant
+                motor.dyntype, motor.actearly = mujoco.mjtDyn.mjDYN_FILTEREXACT, True
+                motor.dynprm = [scene.servo_lag] + [0.0] * 9
+            motor.forcelimited, motor.forcerange = True, (-TORQUE_LIMIT, TORQUE_LIMIT)
     for finger in FINGERS:
         for link, ks in zip(HINGED, SAFETY_DAMPING, strict=True):
             joint = f"{finger}_{link.name}"
             _actuator(spec, f"{joint}_damper", joint, gain=0.0, bias=(0.0, 0.0, -ks))
-
-
-def _set_lag(servo: mujoco.MjsActuator, seconds: float) -> None:
-    """Makes a servo's target follow its control with a time constant; 0 is at once."""
-    if seconds > 0:
-        servo.dyntype = mujoco.mjtDyn.mjDYN_FILTEREXACT
-        servo.dynprm = [seconds] + [0.0] * 9
-        servo.actearly = True
 
 
 def _actuator(
@@ -152,35 +147,18 @@ def _actuator(
     )
 
 
-def _add_looks(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
-    real = scene.look == "realistic"
-    links = (METAL,) * 3 if real else scene.link_colors
-    add_material(spec, "hub", (0.16, 0.16, 0.18), specular=0.4)
-    add_material(spec, "tip", (0.10, 0.10, 0.11), specular=0.1)
-    for finger, colors in zip(FINGERS, links, strict=True):
-        for part, color in zip(("base", "upper", "middle", "lower"), colors, strict=True):
-            add_material(spec, f"{finger}_{part}", color, specular=0.6 if real else 0.35)
-    for part in ("upper", "middle", "lower", "tip"):
-        add_mesh(spec, part, *cover(part))
-
-
 def _add_finger(base: mujoco.MjsBody, scene: ArenaScene, f: int) -> None:
     finger, tip = FINGERS[f], LINKS[3]
-    box, sphere, mesh = (
-        mujoco.mjtGeom.mjGEOM_BOX,
-        mujoco.mjtGeom.mjGEOM_SPHERE,
-        mujoco.mjtGeom.mjGEOM_MESH,
-    )
     for part, (half, centre) in _HOUSING.items():
-        add_geom(base, f"{finger}_{part}", box, half, pos=centre, material=f"{finger}_base")
+        add_geom(base, f"{finger}_{part}", "box", half, pos=centre, material=f"{finger}_base")
     body = base
     for j, link in enumerate(HINGED):
         body = _add_link(body, finger, link, scene.link_masses[f][j], scene.damping[j])
     end = body.add_body(name=f"{finger}_tip", pos=tip.origin)
     _set_inertia(end, tip, tip.mass)
     # the tip's shape belongs to the lower link: one body less to test against the wall
-    add_geom(body, f"{finger}_tip", sphere, (_TIP_RADIUS,), pos=tip.origin, group=HIDDEN)
-    add_geom(body, f"{finger}_tip_cover", mesh, (), material="tip", meshname="tip")
+    add_geom(body, f"{finger}_tip", "sphere", (_TIP_RADIUS,), pos=tip.origin, group=HIDDEN)
+    add_geom(body, f"{finger}_tip_cover", "mesh", material="tip", meshname="tip")
 
 
 def _add_link(
@@ -201,12 +179,8 @@ def _add_link(
         actfrcrange=(-TORQUE_LIMIT, TORQUE_LIMIT),
     )
     start, end, radius = _CAPSULES[link.name]
-    add_geom(
-        body, name, mujoco.mjtGeom.mjGEOM_CAPSULE, (radius,), group=HIDDEN, fromto=(*start, *end)
-    )
-    add_geom(
-        body, f"{name}_cover", mujoco.mjtGeom.mjGEOM_MESH, (), material=name, meshname=link.name
-    )
+    add_geom(body, name, "capsule", (radius,), group=HIDDEN, fromto=(*start, *end))
+    add_geom(body, f"{name}_cover", "mesh", material=name, meshname=link.name)
     return body
 
 
@@ -220,6 +194,9 @@ def _set_inertia(body: mujoco.MjsBody, link: Link, mass: float) -> None:
 
 
 _MINIMAL_DISTANCE, _NET_FORCE = 1, 3  # MuJoCo's numbers for a contact sensor's reductions
+_DATA = mujoco.mjtConDataField
+_FOUND_DIST = 1 << int(_DATA.mjCONDATA_FOUND) | 1 << int(_DATA.mjCONDATA_DIST)
+_FORCE = 1 << int(_DATA.mjCONDATA_FORCE)
 
 
 def build(scene: ArenaScene) -> mujoco.MjSpec:
@@ -238,10 +215,22 @@ def build(scene: ArenaScene) -> mujoco.MjSpec:
         add_material(spec, obstacle.name, obstacle.color, specular=0.2)
         body = _fixed_body(spec, obstacle.name, obstacle.position, obstacle.orientation)
         _add_box(body, obstacle.name, obstacle.size, SOLIDS)
-    _add_pairs(spec, scene)
+    frictions = surface_frictions(scene)
+    for contact in contacts(scene):
+        slide = frictions[contact.surfaces[0]] * frictions[contact.surfaces[1]]
+        spec.add_pair(
+            name=contact.name,
+            geomname1=contact.geoms[0],
+            geomname2=contact.geoms[1],
+            condim=contact.condim,
+            friction=(slide, slide, TORSION[scene.contact], 0, 0),
+            solref=SOLREF,
+            solimp=(*impedance(scene, contact), 0.5, 2),
+        )
     add_actuators(spec, scene)
-    if scene.sensors:
-        _add_sensors(spec, scene)
+    for pair in touch_sensors(scene) if scene.sensors else ():
+        _contact_sensor(spec, "touch", pair, (_FOUND_DIST, _MINIMAL_DISTANCE, 1))
+        _contact_sensor(spec, "force", pair, (_FORCE, _NET_FORCE, 1))
     if scene.contact == "exact":
         coulomb.attach(spec)
     return spec
@@ -308,14 +297,8 @@ def _add_goal(spec: mujoco.MjSpec, scene: ArenaScene, index: int) -> None:
     if goal.mesh is not None:
         _add_solid(spec, body, name, goal.mesh, goal.size, GOALS)
     elif goal.shape == "sphere":
-        add_geom(
-            body,
-            name,
-            mujoco.mjtGeom.mjGEOM_ELLIPSOID,
-            [s / 2 for s in goal.size],
-            group=GOALS,
-            material=name,
-        )
+        half = [s / 2 for s in goal.size]
+        add_geom(body, name, "ellipsoid", half, group=GOALS, material=name)
     else:
         _add_box(body, name, goal.size, GOALS)
     spec.geom(name).castshadow = False
@@ -332,9 +315,7 @@ def _fixed_body(
 
 
 def _add_box(body: mujoco.MjsBody, name: str, size: Sequence[float], group: int) -> None:
-    add_geom(
-        body, name, mujoco.mjtGeom.mjGEOM_BOX, [s / 2 for s in size], group=group, material=name
-    )
+    add_geom(body, name, "box", [s / 2 for s in size], group=group, material=name)
 
 
 def _add_solid(
@@ -346,30 +327,7 @@ def _add_solid(
     group: int,
 ) -> None:
     add_mesh(spec, name, np.array(mesh.vertices) * np.array(size), np.array(mesh.faces))
-    add_geom(body, name, mujoco.mjtGeom.mjGEOM_MESH, (), group=group, material=name, meshname=name)
-
-
-def _add_pairs(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
-    frictions = surface_frictions(scene)
-    for contact in contacts(scene):
-        slide = frictions[contact.surfaces[0]] * frictions[contact.surfaces[1]]
-        spec.add_pair(
-            name=contact.name,
-            geomname1=contact.geoms[0],
-            geomname2=contact.geoms[1],
-            condim=contact.condim,
-            friction=(slide, slide, TORSION[scene.contact], 0, 0),
-            solref=SOLREF,
-            solimp=(*impedance(scene, contact), 0.5, 2),
-        )
-
-
-def _add_sensors(spec: mujoco.MjSpec, scene: ArenaScene) -> None:
-    field = mujoco.mjtConDataField
-    found_dist = 1 << int(field.mjCONDATA_FOUND) | 1 << int(field.mjCONDATA_DIST)
-    for pair in touch_sensors(scene):
-        _contact_sensor(spec, "touch", pair, (found_dist, _MINIMAL_DISTANCE, 1))
-        _contact_sensor(spec, "force", pair, (1 << int(field.mjCONDATA_FORCE), _NET_FORCE, 1))
+    add_geom(body, name, "mesh", group=group, material=name, meshname=name)
 
 
 def _contact_sensor(

@@ -103,18 +103,9 @@ class ObservationLayout:
         return scale
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One object of the observation: its name and the keys it shows."""
-
-    name: str
-    keys: tuple[str, ...] = STILL
-
-
 @functools.lru_cache(maxsize=32)
 def layout(
-    groups: tuple[Group, ...],
+    groups: tuple[tuple[str, tuple[str, ...]], ...],
     stored: tuple[str, ...],
     *,
     seconds: float,
@@ -125,7 +116,7 @@ def layout(
     """Returns the layout of robot, objects and what follows them, or of the keys asked for.
 
     Args:
-        groups: the objects in the order they are observed.
+        groups: the objects in the order they are observed, and the keys they show.
         stored: their names in the order their numbers are laid side by side.
         seconds: length of an episode.
         more: names and widths of what is laid after them: keys beside the usual, a mask of the
@@ -144,13 +135,13 @@ def layout(
     ):
         parts[name] = low, high, start + np.arange(width)
         start += width
-    widths = {g.name: sum(_WIDTHS.get(key, 3) for key in g.keys) for g in groups}
+    widths = {owner: sum(_WIDTHS.get(key, 3) for key in shown) for owner, shown in groups}
     starts = dict(zip(stored, start + np.cumsum([0, *(widths[n] for n in stored)]), strict=False))
-    for group in groups:
-        place = starts[group.name]
-        for key in group.keys:
+    for owner, shown in groups:
+        place = starts[owner]
+        for key in shown:
             width = _WIDTHS.get(key, 3)
-            parts[f"{group.name}/{key}"] = *_BOUNDS[key], place + np.arange(width)
+            parts[f"{owner}/{key}"] = *_BOUNDS[key], place + np.arange(width)
             place += width
     start += sum(widths.values())
     for name, width in more:
@@ -171,34 +162,12 @@ def layout(
     return ObservationLayout(MappingProxyType(slices), low, high, places)
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class ObservationSource:
-    """Where observations come from.
-
-    Attributes:
-        store: it is read whenever somebody looks.
-        seconds: length of an episode.
-        values: every variable by name, for keys beside the usual ones and of one's own.
-        torques: gives what the joints get from their motors now, (N, 9), N m.
-        photographer: makes what pictures are taken with, when the first is asked for.
-        asarray: makes arrays of the store's kind.
-    """
-
-    store: Store
-    seconds: float
-    values: Mapping[str, Array]
-    torques: Callable[[], Array]
-    photographer: Callable[[], PictureObservations | BatchPhotographer]
-    asarray: Callable[[Any], Array]
-
-
 @remembered
-def _shown(kind: type[Task], scene: ArenaScene) -> tuple[tuple[Group, ...], tuple[str, ...], Any]:
+def _shown(kind: type[Task], scene: ArenaScene) -> tuple[Any, tuple[str, ...], Any]:
     """Returns the objects as they are observed, their stored order, and what is read of them."""
     task = kind()
     groups, stored = task.groups(scene)
-    return tuple(groups), tuple(stored), task.observed(scene)
+    return tuple(groups.items()), tuple(stored), task.observed(scene)
 
 
 @final
@@ -210,7 +179,13 @@ class Observer:
         task: Task,
         scene: ArenaScene,
         options: TriFingerOptions,
-        source: ObservationSource,
+        *,
+        store: Store,
+        seconds: float,
+        values: Mapping[str, Array],
+        torques: Callable[[], Array],
+        photographer: Callable[[], PictureObservations | BatchPhotographer],
+        asarray: Callable[[Any], Array],
     ) -> None:
         """Works out what stands where.
 
@@ -218,13 +193,16 @@ class Observer:
             task: whose objects are observed.
             scene: what is in the world.
             options: what is shown, and how.
-            source: where the numbers and pictures come from.
+            store: it is read whenever somebody looks.
+            seconds: length of an episode.
+            values: every variable by name, for keys beside the usual ones and of one's own.
+            torques: gives what the joints get from their motors now, (N, 9), N m.
+            photographer: makes what pictures are taken with, when the first is asked for.
+            asarray: makes arrays of the store's kind.
         """
-        self._options, self._store, self._seconds = options, source.store, source.seconds
-        self._values, self._photographer = source.values, source.photographer
-        self._torques = source.torques
+        self._options, self._store, self._seconds = options, store, seconds
+        self._values, self._photographer, self._torques = values, photographer, torques
         self._pictures: PictureObservations | BatchPhotographer | None = None
-        asarray, seconds = source.asarray, source.seconds
         self._asarray, self._step_time = asarray, options.step_time
         groups, stored, observed = _shown(type(task), scene)
         self._masked = scene.max_blocks is not None
@@ -258,12 +236,10 @@ class Observer:
         self.observe: Callable[[Array], Any] = self._numbers if numbers else self._with_pictures
         """Gives every world's observation, from where the fingertips are, (N, 9)."""
 
-    def _readers(
-        self, keys: Sequence[str], groups: Sequence[Group]
-    ) -> dict[str, Callable[[], Array]]:
+    def _readers(self, keys: Sequence[str], groups: Any) -> dict[str, Callable[[], Array]]:
         """Returns what reads each key that is asked for beside the usual ones; refuses others."""
         rows = self._store.rows
-        usual = {*ROBOT, *(f"{g.name}/{key}" for g in groups for key in g.keys)}
+        usual = {*ROBOT, *(f"{owner}/{key}" for owner, shown in groups for key in shown)}
         robot: dict[str, Callable[[], Array]] = {"joint_torques": self._torques}
         if "joint_torques" not in self._options.action_mode:
             robot["action_joint_positions"] = lambda: rows[COMMANDS][:, 0]

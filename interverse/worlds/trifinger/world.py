@@ -25,7 +25,7 @@ from interverse.scm.variable import SpaceName, lookup, with_defaults
 from interverse.sim.shapes import Shape
 from interverse.worlds.trifinger.contacts import ActiveEdges, contact_edges, force_between, touching
 from interverse.worlds.trifinger.objects import causal_graph, to_cartesian, to_cylindrical
-from interverse.worlds.trifinger.observation import ObservationSource, Observer
+from interverse.worlds.trifinger.observation import Observer
 from interverse.worlds.trifinger.options import TriFingerOptions, scene_of
 from interverse.worlds.trifinger.physics import PHYSICAL, Physics
 from interverse.worlds.trifinger.pictures import (
@@ -211,7 +211,10 @@ class TriFinger(World):
             begun.known = self._start, self.variables
 
     def _set_up_observation(self) -> None:
-        source = ObservationSource(
+        self._observer = Observer(
+            self.task,
+            self.scene,
+            self.options,
             store=self._store,
             seconds=self._seconds,
             values=ReadWhenAsked(self.variables, self.read),
@@ -219,7 +222,6 @@ class TriFinger(World):
             photographer=self._pictures,
             asarray=self._physics.asarray,
         )
-        self._observer = Observer(self.task, self.scene, self.options, source)
         self.layout, self.observation_space = self._observer.slices, self._observer.space
         self.observation_bounds = self._observer.bounds
 
@@ -520,8 +522,7 @@ class TriFinger(World):
         options, physics, store = self.options, self._physics, self._store
         if options.device not in ("cpu", "torch") and set(options.picture_kinds) <= {"rgb"}:
             return BatchPhotographer(physics.engine, self.scene, store, options)
-        camera = Photographer(physics.model, self.scene, store, quick=True, shadows=options.shadows)
-        return PictureObservations(camera, options, store)
+        return PictureObservations(physics.model, self.scene, store, options)
 
     def close(self) -> None:
         """Releases the engines."""

@@ -26,7 +26,6 @@ from interverse.worlds.trifinger.objects import (
     place_obstacles,
     spare_obstacles,
 )
-from interverse.worlds.trifinger.observation import Group
 from interverse.worlds.trifinger.rewards import Instant, reaching_score
 from interverse.worlds.trifinger.robot import inverse_kinematics
 from interverse.worlds.trifinger.scene import ArenaScene, Block, Goal, Obstacle
@@ -247,10 +246,10 @@ class Reaching(Task):
             place_obstacles(rows, noise)
         return {}
 
-    def groups(self, scene: ArenaScene) -> tuple[list[Group], list[str]]:
+    def groups(self, scene: ArenaScene) -> tuple[dict[str, tuple[str, ...]], list[str]]:
         """Returns the goals' positions alone."""
-        goals = [Group(f"goal_{i}", ("cartesian_position",)) for i in range(3)]
-        return goals, [g.name for g in goals]
+        names, shown = [f"goal_{i}" for i in range(3)], ("cartesian_position",)
+        return dict.fromkeys(names, shown), names
 
     def observed(self, scene: ArenaScene) -> list[tuple[str, tuple[str, ...], Array | None]]:
         """Returns the goals' positions."""

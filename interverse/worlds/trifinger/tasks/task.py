@@ -30,7 +30,6 @@ from interverse.worlds.trifinger.observation import (
     MESH,
     MOVING,
     STILL,
-    Group,
 )
 from interverse.worlds.trifinger.penetration import NO_CAPSULES, Capsules
 from interverse.worlds.trifinger.rewards import Instant, aabb_score, oriented_score
@@ -173,19 +172,18 @@ class Task(ABC):
 
     # --------------------------------------------------------------- observation
 
-    def groups(self, scene: ArenaScene) -> tuple[list[Group], list[str]]:
-        """Returns the observed objects in order, and their names as they are laid side by side."""
-        blocks = [Group(f"block_{i}", MOVING) for i in range(scene.block_count)]
-        goals = [Group(f"goal_{i}", STILL) for i in range(scene.goal_count)]
-        fixed = [Group(o.name, STILL) for o in _placed(scene)]
-        stored = [g.name for g in (*blocks, *goals, *fixed)]
+    def groups(self, scene: ArenaScene) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+        """Returns observed objects in order with their keys, and names as they lie side by side."""
+        blocks = {f"block_{i}": MOVING for i in range(scene.block_count)}
+        goals = {f"goal_{i}": STILL for i in range(scene.goal_count)}
+        shown = {**blocks, **goals, **{o.name: STILL for o in _placed(scene)}}
+        stored, partner = [*shown], self.partners(scene)
         if not self.interleaved:
-            return [*blocks, *goals, *fixed], stored
-        partner = self.partners(scene)
-        mixed: list[Group] = []
+            return shown, stored
+        order: list[str] = []
         for i, block in enumerate(blocks):
-            mixed += [block, *(goals[g] for g, b in enumerate(partner) if b == i)]
-        return [*mixed, *fixed], stored
+            order += [block, *(f"goal_{g}" for g, b in enumerate(partner) if b == i)]
+        return {name: shown[name] for name in dict.fromkeys([*order, *stored])}, stored
 
     def partners(self, scene: ArenaScene) -> Sequence[int]:
         """Returns, for each goal, the block after which it is observed."""
