@@ -8,9 +8,8 @@ with one variable moved alone. `interverse demo --hero FILE` makes it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -75,17 +74,6 @@ class Shot(NamedTuple):
     score: float
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Hero:
-    """All that the picture shows."""
-
-    shots: Sequence[Shot]
-    scores: Mapping[str, Gap]  # by factor
-    found: Attribution
-    count: int  # episodes behind the scores
-
-
 def make_hero(path: Path, *, episodes: int = 200, seed: int = 0) -> list[Path]:
     """Plays all of it and writes the picture, and forms for dark pages and narrow screens.
 
@@ -117,7 +105,7 @@ def make_hero(path: Path, *, episodes: int = 200, seed: int = 0) -> list[Path]:
     rng = interval_rng(f"hero|{METRIC}")
     compared = compare_spaces(results.scores(METRIC), labels, rng=rng, alike=results.first_alike)
     scores = {gap.variable: gap for gap in compared}
-    hero = Hero(shots, scores, found, int((~results.refused).sum()))
+    count = int((~results.refused).sum())
     make_folder(path.parent)
     from PIL import Image  # comes with matplotlib
 
@@ -125,7 +113,7 @@ def make_hero(path: Path, *, episodes: int = 200, seed: int = 0) -> list[Path]:
     for narrow, dark in ((False, False), (False, True), (True, False), (True, True)):
         form = "-narrow" * narrow + "-dark" * dark
         files.append(path.with_name(f"{path.stem}{form}{path.suffix}"))
-        figure = draw_hero(hero, dark=dark, narrow=narrow)
+        figure = draw_hero(shots, scores, found, count, dark=dark, narrow=narrow)
         figure.savefig(files[-1], dpi=100, facecolor=figure.get_facecolor())
         with Image.open(files[-1]) as picture:  # 256 colours are a third as large, look the same
             small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
@@ -149,7 +137,15 @@ def _shot(label: str, do: Mapping[str, Any], seed: int) -> Shot:
 
 
 @style.styled
-def draw_hero(hero: Hero, *, dark: bool = False, narrow: bool = False) -> Figure:
+def draw_hero(
+    shots: Sequence[Shot],
+    scores: Mapping[str, Gap],
+    found: Attribution,
+    count: int,
+    *,
+    dark: bool,
+    narrow: bool,
+) -> Figure:
     """Returns the figure, on white or for dark pages, for a page's width or that of a phone."""
     paper, ink = (palette.DARK_PAPER, palette.DARK_INK) if dark else ("white", palette.INK)
     soft, twin = (palette.DARK_SOFT, palette.DARK_TWIN) if dark else (palette.SOFT, palette.TWIN)
@@ -159,9 +155,9 @@ def draw_hero(hero: Hero, *, dark: bool = False, narrow: bool = False) -> Figure
 
     def axes_at(x: float, top: float, width: float, height: float) -> Axes:
         """Adds axes by their place from the top left corner, in inches."""
-        found = figure.add_axes((x / wide, 1 - (top + height) / high, width / wide, height / high))
-        found.set_facecolor(paper)
-        return found
+        added = figure.add_axes((x / wide, 1 - (top + height) / high, width / wide, height / high))
+        added.set_facecolor(paper)
+        return added
 
     line = "\n" if narrow else " "
     size, second = (26, 16.5) if narrow else (31, 14.5)
@@ -171,7 +167,7 @@ def draw_hero(hero: Hero, *, dark: bool = False, narrow: bool = False) -> Figure
     figure.text(0.03, 1 - 0.75 / high, told, size=second, va="top", color=soft)
     width = 0.94 * wide / columns
     height = 0.75 * (width - 0.17) if narrow else 2.25
-    for place, shot in enumerate(hero.shots):
+    for place, shot in enumerate(shots):
         row, column = divmod(place, columns)
         top = (1.9 + row * (height + 0.55)) if narrow else 1.43
         axes = axes_at(0.03 * wide + column * width, top, width - 0.17, height)
@@ -187,18 +183,18 @@ def draw_hero(hero: Hero, *, dark: bool = False, narrow: bool = False) -> Figure
         axes.text(0.97, 0.05, f"{shot.score:.2f}", transform=axes.transAxes, ha="right",
             va="bottom", size=20, weight="bold", color="white", bbox={
             "boxstyle": "round,pad=.25", "facecolor": color, "edgecolor": "none"})  # fmt: skip
-    keys = [(name,) for name in hero.scores] + hero.found.combined
-    ends = [e for key in keys for e in (hero.found.cost(*key).high, hero.found.cost(*key).value)]
-    ends += [float(gap.loss.high) for gap in hero.scores.values()]
-    lowest = min(0.0, *(hero.found.cost(*key).low for key in keys), -0.01)
+    keys = [(name,) for name in scores] + found.combined
+    ends = [e for key in keys for e in (found.cost(*key).high, found.cost(*key).value)]
+    ends += [float(gap.loss.high) for gap in scores.values()]
+    lowest = min(0.0, *(found.cost(*key).low for key in keys), -0.01)
     left, right = (
         (axes_at(3.3, 12.5, 4.1, 4.1), axes_at(3.3, 17.9, 4.1, 4.1))
         if narrow
         else (axes_at(3.2, 4.83, 5.6, 3.77), axes_at(9.92, 4.83, 5.6, 3.77))
     )
     labels = [_TOGETHER.get(key) or " + ".join(key) for key in keys]
-    known = int(np.sum(~np.isnan(hero.found.scores[()])))
-    in_scores = f"score in A minus score in B, protocols P0 to P11, {hero.count} episodes"
+    known = int(np.sum(~np.isnan(found.scores[()])))
+    in_scores = f"score in A minus score in B, protocols P0 to P11, {count} episodes"
     in_do = f"the same {known} episodes, only this moved from A to B"
     for axes, told, about, color in (
         (left, "What the scores say", in_scores, soft),
@@ -215,11 +211,11 @@ def draw_hero(hero: Hero, *, dark: bool = False, narrow: bool = False) -> Figure
             pad=2 * small)  # fmt: skip
         axes.text(start, 1.02, about, transform=axes.transAxes, size=small, color=soft)
     for y, key in enumerate(keys):
-        gap = hero.scores.get(key[0]) if len(key) == 1 else None
+        gap = scores.get(key[0]) if len(key) == 1 else None
         if gap is not None:
             value, ends_ = float(gap.loss.estimate), (float(gap.loss.low), float(gap.loss.high))
             _bar(left, y, value, ends_, palette.FACT, ink, small)
-        cost = hero.found.cost(*key)
+        cost = found.cost(*key)
         _bar(right, y, cost.value, (cost.low, cost.high), twin, ink, small, weight="bold")
     foot = (
         f"{POLICY} comes with interverse; {TASK}. Score: fraction of the goal{line}that the block "

@@ -40,6 +40,7 @@ _VIEW = np.array([0.5, -1.0, 1.35])  # from where a scene is first seen
 _DISTANCE = 1.75  # in radii of the scene
 # A bowl is looked into: from lower, through its near wall.
 _BOWL_VIEW, _BOWL_DISTANCE, _NEAR_WALL, _HOLLOW = np.array([0.3, -1.0, 0.8]), 1.3, 0.25, 0.3
+_PHONE, _PHONE_AWAY, _PHONE_UP = 0.6, 1.5, 0.55  # aspect below it; in views, half windows
 _AMBIENT, _SUN = 1.6, 2.0  # with these a colour looks about as it is named
 _GHOST_RGB = np.array([0.43, 0.25, 0.82])
 _SOLID_TINT, _GHOST_OPACITY = 0.75, 0.5  # of a ghost's solids
@@ -253,7 +254,19 @@ def light_up(server: Any, shapes: Sequence[Shape]) -> NDArray[np.float64]:
     meshes = [_triangles(shape) for shape in shapes if shape.mesh is not None]
     is_bowl = any(_outside(*mesh) is not None for mesh in meshes)
     view, away = (_BOWL_VIEW, _BOWL_DISTANCE) if is_bowl else (_VIEW, _DISTANCE)
-    camera.position = tuple(middle + view / np.linalg.norm(view) * radius * away)
+    view = view / np.linalg.norm(view) * radius * away
+    camera.position = tuple(middle + view)
+
+    def make_room(client: Any) -> None:
+        """Moves the scene away and up in a phone's window, whose lower part is the panel's."""
+        if (seen := client.camera).aspect < _PHONE:
+            back = _PHONE_AWAY * view
+            up = np.array([0.0, 0.0, 1.0]) - back * back[2] / (back @ back)
+            high = np.linalg.norm(back) * math.tan(seen.fov / 2.0) / np.linalg.norm(up)
+            target = middle - _PHONE_UP * high * up
+            seen.position, seen.look_at = target + back, target  # in this order: it moves along
+
+    server.on_client_connect(make_room)
     return middle
 
 
