@@ -62,6 +62,7 @@ ALONE = {
     "tower_dims": "tower/dims",
     "tower_center": "tower/center",
     "blocks_mass": "blocks/mass",
+    "robot_height": "robot/height",
     "stack_levels": "stack/levels",
     "blocks_min_size": "stack/min_size",
     "max_level_width": "stack/max_width",
@@ -341,24 +342,27 @@ def test_spaces_are_the_originals(envs, task):
             assert np.broadcast_to(space.high, np.shape(high)) == pytest.approx(high, abs=1e-9)
 
 
-def _translate(intervention):
+def translate(intervention):
+    """Returns an intervention of the original in our names."""
     out = {}
     for name, value in intervention.items():
-        if not isinstance(value, dict):
-            out[ALONE[name]] = np.array(value)
-            continue
-        for key, x in value.items():
-            if key == "euler_orientation":  # a rotation vector, in truth
-                out[f"{OBJECTS[name]}/orientation"] = Rotation.from_rotvec(x).as_quat()
-            else:
-                out[f"{OBJECTS[name]}/{key}"] = np.array(x)
+        if name == "gravity":
+            out[name] = value[2]
+        elif not isinstance(value, dict):
+            out[ALONE.get(name, name)] = np.array(value)
+        else:
+            for key, x in value.items():
+                if key == "euler_orientation":  # a rotation vector, in truth
+                    out[f"{OBJECTS[name]}/orientation"] = Rotation.from_rotvec(x).as_quat()
+                else:
+                    out[f"{OBJECTS[name]}/{key}"] = np.array(x)
     return out
 
 
 @samples("interventions")
 def test_random_interventions_end_as_the_originals_do(envs, sample):
     env = envs(sample["task"], space=SPACES[sample["space"]])
-    given = _translate(sample["intervention"])
+    given = translate(sample["intervention"])
     if sample["task"] == "picking" and "goal_0/cylindrical_position" in given:
         given["goal_0/cylindrical_position"][:2] = 0.0  # the original does so itself; we refuse
     try:

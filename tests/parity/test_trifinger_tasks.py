@@ -19,25 +19,10 @@ from interverse.core.arrays import from_yaw
 from interverse.core.rng import Noise
 from interverse.worlds.trifinger import rewards
 from interverse.worlds.trifinger.rewards import aabb_score, bounds, reaching_score
+from tests.parity.test_trifinger_more import OBJECTS, SPACES, translate
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "trifinger.json").read_text())
 STARTS = ORACLE["initial_state"]["tasks"]
-NAMES = {
-    "tool_block": "block_0",
-    "tool_block_1": "block_0",
-    "tool_block_2": "block_1",
-    "goal_block": "goal_0",
-    "goal_60": "goal_0",
-    "goal_120": "goal_1",
-    "goal_300": "goal_2",
-    "goal_tower": "goal_tower",
-}
-TOP = {
-    "floor_friction": "floor/friction",
-    "blocks_mass": "blocks/mass",
-    "robot_height": "robot/height",
-}
-SPACES = {"space_a": "A", "space_b": "B", "space_a_b": "A_B"}
 
 # Outcomes we chose to change, with the reason.
 CHOSEN = {
@@ -93,19 +78,6 @@ def test_pushing_is_cut_off_at_the_originals_step(envs):
     assert skip3 == record["pushing_skip3_steps_until_done"]
 
 
-def translate(intervention):
-    """Returns the original's intervention in our names."""
-    out = {}
-    for name, value in intervention.items():
-        if isinstance(value, dict):
-            out |= {f"{NAMES[name]}/{key}": np.array(v) for key, v in value.items()}
-        elif name == "gravity":
-            out["gravity"] = value[2]
-        else:
-            out[TOP.get(name, name)] = np.array(value)
-    return out
-
-
 def chosen(sample):
     """Returns the reason for an outcome that differs by choice, or None."""
     (name,) = sample["intervention"]
@@ -149,7 +121,7 @@ def test_new_goals_are_spread_as_the_originals(envs, key):
     drawn = world.sample_goal(np.zeros(count, dtype=np.int64), noise, SPACES[space])
     for name, stats in SAMPLERS[key].items():
         owner, quantity = name.split(".")
-        ours = NAMES[owner] + "/" + quantity.replace("euler_orientation", "orientation")
+        ours = OBJECTS[owner] + "/" + quantity.replace("euler_orientation", "orientation")
         values = drawn[ours]
         if quantity == "euler_orientation":  # a yaw
             values = np.stack(
