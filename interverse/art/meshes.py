@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from interverse.core.errors import InvalidValueError
-
 Floats = NDArray[np.float64]
 
 
@@ -28,15 +26,6 @@ class Mesh:
     faces: NDArray[np.int64]  # (face, 3)
     normals: Floats  # (vertex, 3), unit length
     texcoords: Floats  # (vertex, 2); one texture tile is one unit
-
-    def __post_init__(self) -> None:
-        count = len(self.vertices)
-        shapes = (self.vertices.shape, self.normals.shape, self.texcoords.shape)
-        if shapes != ((count, 3), (count, 3), (count, 2)):
-            raise InvalidValueError(
-                f"a mesh has vertices, normals and texcoords of shapes {shapes}",
-                allowed="(V, 3), (V, 3), (V, 2)",
-            )
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:

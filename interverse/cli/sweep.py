@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated, Any, NamedTuple, final
 
 import tyro
 from rich.console import Console
@@ -297,15 +297,8 @@ def _planned(cell: SweepCell, folder: Path) -> dict[str, Any]:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepOutcome:
-    """What a sweep came to.
-
-    Attributes:
-        cells: all of the file, in order.
-        results: the scores of all finished cells.
-        failed: the error of each cell that failed, by the cell's name.
-    """
+class SweepOutcome(NamedTuple):
+    """What a sweep came to: its cells, the scores of those that finished, errors by cell."""
 
     cells: tuple[SweepCell, ...]
     results: Results
@@ -349,7 +342,7 @@ def sweep(
 
             results.to_parquet(root / RESULT_FILE)
             report(results, root / "report", episodes=False, title="Sweep")
-        return SweepOutcome(cells=plan, results=results, failed=failed)
+        return SweepOutcome(plan, results, failed)
 
 
 def folder_of(root: Path, cell: SweepCell) -> Path:

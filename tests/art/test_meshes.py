@@ -7,7 +7,6 @@ from scipy.spatial import ConvexHull
 from interverse.art import meshes
 from interverse.art.meshes import Mesh
 from interverse.art.rooms.objects.vessels import parted, shards
-from interverse.core.errors import InvalidValueError
 
 RNG_SEED = 5
 CUP = [(0, 0), (0.1, 0), (0.1, 0.2), (0.09, 0.2), (0.09, 0.01), (0, 0.01)]
@@ -156,8 +155,3 @@ def test_parted_pieces_move_outwards_and_rest_on_the_table():
     np.testing.assert_allclose(*areas, atol=1e-12)
     assert broken.vertices[:, 2].min() == pytest.approx(0)
     assert (broken.bounds[1] - broken.bounds[0])[:2].max() > 0.25
-
-
-def test_a_mesh_refuses_arrays_that_do_not_fit():
-    with pytest.raises(InvalidValueError, match="vertices, normals and texcoords"):
-        Mesh(np.zeros((3, 3)), np.zeros((1, 3), int), np.zeros((2, 3)), np.zeros((3, 2)))

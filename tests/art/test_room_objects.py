@@ -5,11 +5,11 @@ import pytest
 
 from interverse.art.meshes import bevelled_box
 from interverse.art.rooms.item import Item, Part, Surface, is_seen, surface_key
-from interverse.art.rooms.objects import CLASSES, TRAITS, build_item
-from interverse.core.errors import InvalidValueError, UnknownNameError
+from interverse.art.rooms.objects import CLASSES, build_item
 from interverse.worlds.rooms.scene import Palette, item_spec
 from tests.worlds.rooms.preview import Look, Studio, shown
 
+TRAITS = {cls: traits for cls, (_, traits) in CLASSES.items()}
 PAIRS = [(cls, prop) for cls in CLASSES for prop in TRAITS[cls]]
 MOST_FACES = 5000
 
@@ -25,17 +25,11 @@ def items() -> dict[str, list[Item]]:
 
 def test_there_are_24_classes_in_order_and_57_verbs_on_them():
     assert list(CLASSES) == sorted(CLASSES)
-    assert list(TRAITS) == list(CLASSES)
     assert len(CLASSES) == 24
     verbs = {"open": 2, "on": 2, "dirty": 2, "broken": 1}
     assert sum(verbs[prop] for _, prop in PAIRS) == 57
     having = {prop: sum(prop in traits for traits in TRAITS.values()) for prop in verbs}
     assert having == {"open": 11, "on": 8, "dirty": 6, "broken": 7}
-
-
-def test_an_unknown_class_is_refused():
-    with pytest.raises(UnknownNameError, match=r"unknown object class 'Fridg'.*'Fridge'"):
-        build_item("Fridg", np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -147,15 +141,6 @@ def test_the_longest_key_that_holds_names_the_surface():
     assert surface_key(part, {"on": 1.0, "broken": 1.0}) == "on+broken"
     assert is_seen(part, {"on": 1.0})
     assert not is_seen(part, {"dirty": 0.5})
-
-
-def test_an_item_refuses_an_unknown_property_and_a_child_before_its_parent():
-    part = Part(name="lid", mesh=bevelled_box((1, 1, 1)), surface=Surface(), parent="base")
-    made = {"cls": "Box", "size": (1, 1, 1), "stand": "floor"}
-    with pytest.raises(InvalidValueError, match=r"part 'lid' of 'base'"):
-        Item(parts=(part,), properties=("open",), **made)
-    with pytest.raises(InvalidValueError, match=r"unknown property 'opened'"):
-        Item(parts=(), properties=("opened",), **made)
 
 
 def test_assembling_names_everything_under_the_prefix_and_shares_textures():

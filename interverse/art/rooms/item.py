@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.art.meshes import Mesh, rotation
-from interverse.core.errors import InvalidValueError, unknown
 
 PROPERTIES = ("open", "on", "dirty", "broken")
 """The components of an object's state, in their order everywhere; each goes from 0 to 1."""
@@ -116,25 +115,13 @@ class Item:
 
     cls: str
     parts: tuple[Part, ...]
+    """Each of another name, a parent before its children."""
     size: Triple
     """Width, depth, height of what is seen while closed and whole."""
     stand: Stand
     properties: tuple[str, ...]
     light: Triple | None = None
     """Where its lamp sits, for real light; none for what is no lamp."""
-
-    def __post_init__(self) -> None:
-        for name in self.properties:
-            if name not in PROPERTIES:
-                raise InvalidValueError(unknown("property", name, PROPERTIES))
-        seen: set[str] = set()
-        for part in self.parts:  # a parent stands before its children
-            if part.name in seen or (part.parent is not None and part.parent not in seen):
-                raise InvalidValueError(
-                    f"part {part.name!r} of {part.parent!r} does not fit {sorted(seen)}",
-                    allowed="a new name, and a parent that stands before it",
-                )
-            seen.add(part.name)
 
     @property
     def faces(self) -> int:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from interverse.art.rooms.item import MixedTexture, RoomTexture
 from interverse.art.rooms.patterns import BUILDING, OVERLAYS, PATTERNS, Canvas, Image, Paint
-from interverse.core.errors import UnknownNameError, check_name, unknown
 
 LARGE = 256  # pixels a side of what covers floors and walls; one tile spans metres
 
@@ -29,15 +28,11 @@ def pixels(texture: RoomTexture | MixedTexture, size: int = 128) -> NDArray[np.u
     """
     if isinstance(texture, MixedTexture):
         return _mixed(texture, size)
-    paint = {**PATTERNS, **PICTURES, **BUILDING}.get(texture.kind)
-    if paint is None:
-        raise UnknownNameError(unknown("texture", texture.kind, KINDS))
     canvas = Canvas(LARGE if texture.kind in BUILDING else size, texture)
-    image: Image = paint(canvas)
+    image: Image = {**PATTERNS, **PICTURES, **BUILDING}[texture.kind](canvas)
     if image.ndim == 2:
         image = canvas.ramp(image)
     for name in texture.overlays:
-        check_name("overlay", name, OVERLAYS)
         image = OVERLAYS[name](image, texture.seed)
     found = (np.clip(image, 0, 1) * 255 + 0.5).astype(np.uint8)
     found.setflags(write=False)

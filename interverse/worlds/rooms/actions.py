@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.art.rooms.item import HELD_FROM, PROPERTIES
-from interverse.art.rooms.objects import TRAITS
+from interverse.art.rooms.objects import CLASSES
 
-CLASS_NAMES = tuple(sorted(TRAITS))
+CLASS_NAMES = tuple(CLASSES)
 """Object classes by number."""
 
 _ROOM = 0.1  # a graded action needs so much of the way left
@@ -38,15 +38,11 @@ VERBS: tuple[Verb, ...] = (
 """Actions by number."""
 
 
-def properties_of(cls: int) -> tuple[str, ...]:
-    """Returns the properties that objects of a class have; nothing for an empty slot."""
-    return () if cls == ABSENT else TRAITS[CLASS_NAMES[cls]]
-
-
 @functools.cache
 def has(cls: int) -> NDArray[np.bool_]:
-    """Returns which of the four components a class has, (4,), read-only."""
-    held = np.array([name in properties_of(cls) for name in PROPERTIES])
+    """Returns which of the four components a class has, (4,), read-only; an empty slot none."""
+    traits = () if cls == ABSENT else CLASSES[CLASS_NAMES[cls]][1]
+    held = np.array([name in traits for name in PROPERTIES])
     held.flags.writeable = False
     return held
 

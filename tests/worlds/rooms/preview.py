@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from interverse.art.rooms.item import PROPERTIES, Item
-from interverse.art.rooms.objects import TRAITS, build_item
+from interverse.art.rooms.objects import CLASSES, build_item
 from interverse.sim.assets import add_material
 from interverse.sim.studio import DrawingStage
 from interverse.worlds.rooms.scene import Palette, item_spec, state_edits
@@ -85,7 +85,7 @@ def crop(cls: str, seed: int, size: int = 64) -> np.ndarray:
         light=rng.uniform(0.5, 0.9),
     )
     studio = Studio(build_item(cls, rng), look)
-    state = {prop: float(rng.random() < 0.5) for prop in TRAITS[cls]}
+    state = {prop: float(rng.random() < 0.5) for prop in CLASSES[cls][1]}
     state["open"] = 0.8 * state.get("open", 0.0)
     picture, mask = studio.draw(state, 2 * size), studio.mask(state, 2 * size)
     rows, columns = np.nonzero(mask)

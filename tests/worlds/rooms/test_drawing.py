@@ -10,7 +10,7 @@ import pytest
 import interverse as iv
 from interverse.art.rooms.item import RoomTexture, Surface
 from interverse.art.rooms.kit import VARIANTS, cracked, soiled
-from interverse.art.rooms.textures import BUILDING, KINDS, OVERLAYS, pixels
+from interverse.art.rooms.textures import BUILDING, KINDS, pixels
 from interverse.core.errors import RenderError, UnknownNameError
 from interverse.sim import filament
 from interverse.worlds.rooms.actions import CLASS_NAMES
@@ -215,11 +215,3 @@ def test_surfaces_without_a_texture_get_dirty_and_crack_in_their_own_colour():
         assert worn.rgba == (1.0, 1.0, 1.0, 1.0)
         assert worn.texture.overlays == (overlay,)
         assert (0.2, 0.4, 0.6) in worn.texture.colours
-
-
-def test_unknown_kinds_and_overlays_are_refused():
-    with pytest.raises(UnknownNameError, match=r"unknown texture 'woodd'.*'wood'"):
-        pixels(RoomTexture(kind="woodd", colours=FOUR))
-    with pytest.raises(UnknownNameError, match=r"unknown overlay 'rust'.*cracks, dirt"):
-        pixels(RoomTexture(kind="wood", colours=FOUR, overlays=("rust",)))
-    assert sorted(OVERLAYS) == ["cracks", "dirt", "wear"]

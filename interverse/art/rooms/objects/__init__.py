@@ -11,70 +11,41 @@ from interverse.art.meshes import moved
 from interverse.art.rooms.item import Drawn, Item, Part, Triple
 from interverse.art.rooms.kit import Draw
 from interverse.art.rooms.objects import cases, furnishings, lamps, screens, vessels
-from interverse.core.errors import check_name
 
-CLASSES: dict[str, Callable[[Draw], Drawn]] = {
-    "Bed": furnishings.bed,
-    "Blinds": furnishings.blinds,
-    "Book": screens.book,
-    "Bowl": vessels.bowl,
-    "Box": cases.box,
-    "Cabinet": cases.cabinet,
-    "Candle": lamps.candle,
-    "CellPhone": screens.telephone,
-    "DeskLamp": lamps.desk_lamp,
-    "Drawer": cases.drawer,
-    "Faucet": furnishings.faucet,
-    "FloorLamp": lamps.floor_lamp,
-    "Fridge": cases.fridge,
-    "Laptop": screens.laptop,
-    "LaundryHamper": furnishings.hamper,
-    "Microwave": cases.microwave,
-    "Mug": vessels.mug,
-    "Pan": vessels.pan,
-    "Plate": vessels.plate,
-    "Pot": vessels.pot,
-    "Safe": cases.safe,
-    "Television": screens.television,
-    "Toilet": furnishings.toilet,
-    "Vase": vessels.vase,
+CLASSES: dict[str, tuple[Callable[[Draw], Drawn], tuple[str, ...]]] = {
+    "Bed": (furnishings.bed, ("dirty",)),
+    "Blinds": (furnishings.blinds, ("open",)),
+    "Book": (screens.book, ("open",)),
+    "Bowl": (vessels.bowl, ("dirty", "broken")),
+    "Box": (cases.box, ("open",)),
+    "Cabinet": (cases.cabinet, ("open",)),
+    "Candle": (lamps.candle, ("on",)),
+    "CellPhone": (screens.telephone, ("on", "broken")),
+    "DeskLamp": (lamps.desk_lamp, ("on",)),
+    "Drawer": (cases.drawer, ("open",)),
+    "Faucet": (furnishings.faucet, ("on",)),
+    "FloorLamp": (lamps.floor_lamp, ("on",)),
+    "Fridge": (cases.fridge, ("open",)),
+    "Laptop": (screens.laptop, ("open", "on", "broken")),
+    "LaundryHamper": (furnishings.hamper, ("open",)),
+    "Microwave": (cases.microwave, ("open", "on")),
+    "Mug": (vessels.mug, ("dirty", "broken")),
+    "Pan": (vessels.pan, ("dirty",)),
+    "Plate": (vessels.plate, ("dirty", "broken")),
+    "Pot": (vessels.pot, ("dirty",)),
+    "Safe": (cases.safe, ("open",)),
+    "Television": (screens.television, ("on", "broken")),
+    "Toilet": (furnishings.toilet, ("open",)),
+    "Vase": (vessels.vase, ("broken",)),
 }
-"""What draws each class, in the order of the class numbers."""
-
-TRAITS: dict[str, tuple[str, ...]] = {
-    "Bed": ("dirty",),
-    "Blinds": ("open",),
-    "Book": ("open",),
-    "Bowl": ("dirty", "broken"),
-    "Box": ("open",),
-    "Cabinet": ("open",),
-    "Candle": ("on",),
-    "CellPhone": ("on", "broken"),
-    "DeskLamp": ("on",),
-    "Drawer": ("open",),
-    "Faucet": ("on",),
-    "FloorLamp": ("on",),
-    "Fridge": ("open",),
-    "Laptop": ("open", "on", "broken"),
-    "LaundryHamper": ("open",),
-    "Microwave": ("open", "on"),
-    "Mug": ("dirty", "broken"),
-    "Pan": ("dirty",),
-    "Plate": ("dirty", "broken"),
-    "Pot": ("dirty",),
-    "Safe": ("open",),
-    "Television": ("on", "broken"),
-    "Toilet": ("open",),
-    "Vase": ("broken",),
-}
-"""States that each class of objects has."""
+"""What draws each class, in the order of the class numbers, and the states that it has."""
 
 
 def build_item(cls: str, rng: np.random.Generator) -> Item:
     """Returns a new instance of a class; the same generator state gives the same instance."""
-    check_name("object class", cls, CLASSES)
-    parts, stand, light = CLASSES[cls](Draw.of(rng))
-    drawn = Item(cls, tuple(parts), (1, 1, 1), stand, TRAITS[cls])
+    draw, traits = CLASSES[cls]
+    parts, stand, light = draw(Draw.of(rng))
+    drawn = Item(cls, tuple(parts), (1, 1, 1), stand, traits)
     # What was drawn in a frame of its own is shifted to where items of its stand are centred.
     low, high = drawn.bounds()
     shift = -(low + high) / 2
@@ -102,4 +73,4 @@ def build_item(cls: str, rng: np.random.Generator) -> Item:
     )
 
 
-__all__ = ["CLASSES", "TRAITS", "build_item"]
+__all__ = ["CLASSES", "build_item"]
