@@ -148,18 +148,14 @@ class Processes:
                 return ticket
             except OSError:  # it died while it was idle
                 self._end([ticket])
-        ticket = self._new()
-        with suppress(OSError):  # if it died at once, `result` will say so
-            ticket.send_bytes(work)
-        return ticket
-
-    def _new(self) -> Connection:
         context = get_context("spawn")  # a forked child would share GL contexts and threads
         ticket, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self._work))
         self._processes[ticket] = process
         with _hidden_main(), _without_interrupts(), theirs:
             process.start()
+        with suppress(OSError):  # if it died at once, `result` will say so
+            ticket.send_bytes(work)
         return ticket
 
     def wait(self, tickets: Collection[Connection]) -> Connection:
@@ -262,7 +258,15 @@ def _without_interrupts() -> Iterator[None]:
 
 def _serve(units: Connection, work: bytes) -> None:
     """Does units, in a process of its own, until nobody sends any more."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    parent = parent_process()
+
+    def end_with_parent() -> None:
+        """Ends this process when the one that started it is gone, in the middle of a unit too."""
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
     sent: Any = None  # the function, and what its units share; a mistake in it is a unit's
     while True:
         try:
@@ -291,11 +295,3 @@ def _raised(error: BaseException) -> bytes:
         told = "".join(traceback.format_exception_only(error)).strip()
         answer = pickle.dumps((True, InterverseError(told)), _PROTOCOL)
     return answer
-
-
-def _end_with_parent() -> None:
-    """Ends this process when the one that started it is gone, in the middle of a unit too."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

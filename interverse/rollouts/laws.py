@@ -130,7 +130,14 @@ def check_laws(world_id: str, *, seed: int = 0, **options: Any) -> list[LawResul
     """
     bench = _Bench(world_id, options, seed)
     try:
-        rows = [_judge(bench, sentence, law) for sentence, law in LAWS.items()]
+        rows = []
+        for sentence, law in LAWS.items():
+            try:
+                rows.append(LawResult(sentence, True, law(bench)))
+            except _BrokenLawError as broken:
+                rows.append(LawResult(sentence, False, str(broken)))
+            except Exception as error:  # a world's own mistake is a finding, not a crash
+                rows.append(LawResult(sentence, False, f"{type(error).__name__}: {error}"))
         how = {}
         with suppress(Exception):  # where no trial could be made, its laws say why
             how = {f"{a} -> {b}": text for (a, b), text in bench.trials.evidence.edges.items()}
@@ -138,15 +145,6 @@ def check_laws(world_id: str, *, seed: int = 0, **options: Any) -> list[LawResul
         return [replace(r, witnesses=how) if r.law == WITNESS_LAWS[0] else r for r in rows]
     finally:
         bench.env.close()
-
-
-def _judge(bench: _Bench, sentence: str, law: Callable[[_Bench], str]) -> LawResult:
-    try:
-        return LawResult(sentence, True, law(bench))
-    except _BrokenLawError as broken:
-        return LawResult(sentence, False, str(broken))
-    except Exception as error:  # a world's own mistake is a finding, not a crash
-        return LawResult(sentence, False, f"{type(error).__name__}: {error}")
 
 
 def _repeats(bench: _Bench) -> str:

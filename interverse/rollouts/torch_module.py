@@ -15,6 +15,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import mapped
 from interverse.core.errors import InterverseError, InvalidValueError, missing_extra
 from interverse.core.rng import generator
 
@@ -54,19 +55,9 @@ class ModulePolicy:
 
     def __call__(self, observations: Any) -> NDArray[Any]:
         """Returns one action per world."""
-        seen = self._tensors(observations)
-        actions = self._act(seen)
-        self._calls += 1
-        return actions
-
-    def _tensors(self, observations: Any) -> Any:
-        if isinstance(observations, Mapping):
-            return {name: self._tensors(part) for name, part in observations.items()}
         held = next(self._module.parameters(), next(self._module.buffers(), None))
-        device = None if held is None else held.device
-        return torch.as_tensor(np.asarray(observations), dtype=torch.float32, device=device)
-
-    def _act(self, seen: Any) -> NDArray[Any]:
+        as_seen = {"dtype": torch.float32, "device": None if held is None else held.device}
+        seen = mapped(lambda part: torch.as_tensor(np.asarray(part), **as_seen), observations)
         try:
             with torch.no_grad(), eval_mode(self._module), self._own_draws():
                 actions = self._module(seen)
@@ -83,6 +74,7 @@ class ModulePolicy:
                 f"the Torch module returned a {type(actions).__name__} for {_words(seen)}",
                 allowed="a tensor, one action a row",
             )
+        self._calls += 1
         plain = actions.detach().cpu()
         return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
 

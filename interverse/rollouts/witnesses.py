@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, final
@@ -128,14 +129,20 @@ class WitnessBench:
             self.driver.reset(self._everyone[:1], seeds=[seed])
             for kind, what in before:
                 self.move(kind, what)
-            self._situation = key, self._fact()
+            arrays = {n: to_numpy(v) for n, v in self.world.save(self._everyone[:1]).items()}
+            for name in DRIVER_ARRAYS:
+                arrays[DRIVER_PREFIX + name] = np.array(getattr(self.driver, name))[:1]
+            moment = Snapshot(self.driver.id, self.driver.options_json, arrays)
+            self._situation = key, moment
         self.driver.restore(self._situation[1], self._everyone)
 
     def move(self, kind: str, what: Any) -> bool:
         """Does one thing in the world of the fact; returns whether it could be done."""
         if kind == "do":
             return bool(self.driver.do(what, worlds=[0], check=False).applied[0])
-        policy = _policy(self.world) if kind == "scripted" else None
+        policy = None
+        with suppress(InvalidValueError):  # its options may leave the world without one
+            policy = self.world.scripted_policy() if kind == "scripted" else None
         for _ in range(min(int(what), self.world.max_steps - 2)):
             count = len(self._everyone)
             step = int(self.driver.steps[0])
@@ -146,12 +153,6 @@ class WitnessBench:
             )
             self.driver.step(actions, self._everyone[:1])
         return 0 not in self.driver.diverged and (kind == "play" or policy is not None)
-
-    def _fact(self) -> Snapshot:
-        arrays = {n: to_numpy(v) for n, v in self.world.save(self._everyone[:1]).items()}
-        for name in DRIVER_ARRAYS:
-            arrays[DRIVER_PREFIX + name] = np.array(getattr(self.driver, name))[:1]
-        return Snapshot(self.driver.id, self.driver.options_json, arrays)
 
     def broken(self) -> Findings:
         """Returns what breaks the laws so far."""
@@ -181,7 +182,11 @@ class _Rows:
             if not values:
                 self.live[row - 1] = change.action is not None
             elif trial.at_reset:
-                self.live[row - 1] = _reset(driver, row, trial.seed, values)
+                try:
+                    driver.reset(np.array([row]), seeds=[trial.seed], do=values, check=False)
+                    self.live[row - 1] = True
+                except InterventionError:
+                    driver.reset(np.array([row]), seeds=[trial.seed])
             else:
                 self.live[row - 1] = driver.do(values, worlds=[row], check=False).applied[row]
 
@@ -245,36 +250,15 @@ class _Rows:
                     fact = bench.world.render(0) if fact is None else fact
                     shows = not np.array_equal(bench.world.render(i + 1), fact)
                 else:
-                    shows = any(_differ(part[i + 1], part[0]) for part in parts)
+                    real = [p[i + 1] - p[0] for p in parts if p.dtype.kind == "f"]
+                    shows = any((np.abs(far) > LEAST).any() for far in real)
+                    others = [p for p in parts if p.dtype.kind != "f"]
+                    shows |= not all(np.array_equal(p[i + 1], p[0]) for p in others)
                 if shows:
                     seen.add(names[i])
                     self.added[i].seen.add(names[i])
                     self.added[i].steps = step
                     self.added[i].by_picture |= by_picture
-
-
-def _policy(world: Any) -> Any:
-    """Returns the world's own policy; None where its options leave it without one."""
-    try:
-        return world.scripted_policy()
-    except InvalidValueError:
-        return None
-
-
-def _reset(driver: Any, row: int, seed: int, values: Mapping[str, Any]) -> bool:
-    index = np.array([row])
-    try:
-        driver.reset(index, seeds=[seed], do=values, check=False)
-    except InterventionError:
-        driver.reset(index, seeds=[seed])
-        return False
-    return True
-
-
-def _differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    if a.dtype.kind != "f":
-        return not np.array_equal(a, b)
-    return bool(np.any(np.abs(a - b) > LEAST))
 
 
 def some_action(world: Any, seed: int, step: int) -> Any:
@@ -383,7 +367,10 @@ def needed(trial: WitnessTrial, added: list[Evidence], declared: CausalGraph) ->
 
 def _propose(bench: WitnessBench, number: int, declared: CausalGraph) -> WitnessTrial | None:
     """Returns the next situation with changes for all that has no witness yet."""
-    scenarios: list[Any] = [_nothing, _play, *bench.world.scenarios(), _nothing]
+    # The start as it is, a few steps with actions drawn by address, and what the world suggests.
+    start: Any = lambda values, rng: ()  # noqa: E731
+    play: Any = lambda values, rng: [("play", int(rng.integers(1, 5)))]  # noqa: E731
+    scenarios: list[Any] = [start, play, *bench.world.scenarios(), start]
     at_reset = len(scenarios) - 1  # in the last one, changes are in force before the reset's draws
     seed, rng = 100 + number, generator(seed=number, name="witness")
     unseen = bench.evidence.missing_variables(bench.world.variables)
@@ -398,7 +385,11 @@ def _propose(bench: WitnessBench, number: int, declared: CausalGraph) -> Witness
         actions = [plain(some_action(bench.world, number, step)) for step in range(left)]
         actions = actions if action is None else [action, *actions[1:]]
     # Changes for all that has no witness, so many that no world is left idle.
-    edges = _missing(bench, declared, rng)
+    here = bench.graph.edges
+    edges = [edge for edge in bench.evidence.missing_edges(declared) if edge in here]
+    if declared.number_of_edges() > MANY_EDGES:  # one of each kind
+        order = [edges[i] for i in rng.permutation(len(edges))]
+        edges = list({edge_kind(edge): edge for edge in order}.values())
     changes = [*_changes(bench, edges, rng), *_other_actions(bench, edges, actions, rng)]
     while changes and len(changes) < bench.room:
         changes += list(_changes(bench, edges, rng))[: bench.room - len(changes)] or changes[:1]
@@ -429,24 +420,22 @@ def _set_up(
     return before, action
 
 
-def _nothing(values: object, rng: object) -> Iterator[tuple[str, Any]]:
-    """Leaves the start of an episode as it is."""
-    yield from ()
-
-
-def _play(values: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
-    """Plays a few steps with actions drawn by address."""
-    yield "play", int(rng.integers(1, 5))
-
-
 def _changes(
     bench: WitnessBench, edges: list[Edge], rng: np.random.Generator
 ) -> Iterator[WitnessChange]:
     """Yields changes for every edge and variable without a witness."""
     graph, variables = bench.graph, bench.driver.variables
-    wanted = {(now(a), _mediators(graph, a, b)) for a, b in edges if not a.endswith(NEXT)}
-    wanted |= {(name, frozenset()) for name in bench.evidence.missing_variables(variables)}
-    wanted |= {(name, frozenset()) for edge in edges for name in _upstream(graph, edge)}
+    wanted = {(name, frozenset[str]()) for name in bench.evidence.missing_variables(variables)}
+    for parent, child in edges:
+        if not parent.endswith(NEXT):
+            # What must be held still for a change of the parent to reach the child directly.
+            between = {now(cause) for cause in graph.predecessors(child)}
+            between &= graph.effects_now(parent) - {parent}
+            held = frozenset(between - graph.twins(parent) - graph.twins(child))
+            wanted.add((now(parent), held))
+        # What may move the parent where nobody can set it.
+        above = graph.predecessors if parent.endswith(NEXT) else graph.ancestors
+        wanted |= {(name, frozenset()) for name in above(parent) if not name.endswith(NEXT)}
     for name, held in sorted(wanted, key=lambda pair: (pair[0], sorted(pair[1]))):
         if variables[name].read_only:
             continue
@@ -472,30 +461,6 @@ def _other_actions(
             drawn = np.where(np.arange(drawn.size) == rng.integers(drawn.size), drawn, first)
         if bench.world.set_by_action(drawn) == targets and not np.array_equal(drawn, first):
             yield WitnessChange({}, plain(drawn))
-
-
-def _missing(bench: WitnessBench, declared: CausalGraph, rng: np.random.Generator) -> list[Edge]:
-    """Returns the edges without a witness; of a graph with very many, one of each kind."""
-    here = bench.graph.edges
-    edges = [edge for edge in bench.evidence.missing_edges(declared) if edge in here]
-    if declared.number_of_edges() <= MANY_EDGES:
-        return edges
-    order = [edges[i] for i in rng.permutation(len(edges))]
-    return list({edge_kind(edge): edge for edge in order}.values())
-
-
-def _mediators(graph: CausalGraph, parent: str, child: str) -> frozenset[str]:
-    """Returns what must be held still for a change of the parent to reach the child directly."""
-    between = {now(cause) for cause in graph.predecessors(child)} & graph.effects_now(parent)
-    return frozenset(between - {parent} - graph.twins(parent) - graph.twins(child))
-
-
-def _upstream(graph: CausalGraph, edge: Edge) -> set[str]:
-    """Returns what may move the parent of an edge where nobody can set it."""
-    parent = edge[0]
-    if not parent.endswith(NEXT):
-        return {n for n in graph.ancestors(parent) if not n.endswith(NEXT)}
-    return {n for n in graph.predecessors(parent) if not n.endswith(NEXT)}
 
 
 def _value(variable: Variable, present: Any, rng: np.random.Generator, *, near: bool) -> Any:
