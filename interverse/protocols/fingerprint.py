@@ -21,7 +21,15 @@ from typing import Any
 import numpy as np
 
 from interverse.core.code import files_hash
-from interverse.rollouts.saved import CARD, NAMES, SHIPPED, PolicyLike, policy_path, trained_policy
+from interverse.rollouts.saved import (
+    CARD,
+    NAMES,
+    SHIPPED,
+    PolicyLike,
+    is_named,
+    policy_path,
+    trained_policy,
+)
 
 _DEEPEST = 32
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_pre_hooks")
@@ -39,10 +47,17 @@ def fingerprint(policy: PolicyLike) -> str | None:
     >>> fingerprint(lambda seen: seen) is None
     True
     """
-    try:
-        return _policy_hash(policy)
-    except UnknownContentError:
-        return None
+    digest = hashlib.blake2b(digest_size=16)
+    if is_named(policy):
+        digest.update(f"name {policy}".encode())
+    elif (path := policy_path(policy)) is not None:
+        digest.update(f"files {files_hash(path)}".encode())
+    else:
+        try:
+            _Content(digest).add_model(policy)
+        except UnknownContentError:
+            return None
+    return digest.hexdigest()
 
 
 def recorded_policy(run: Mapping[str, Any]) -> str | Path | None:
@@ -71,19 +86,6 @@ def function_hash(function: Callable[..., Any]) -> str | None:
         _Content(digest).add(function)
     except UnknownContentError:
         return None
-    return digest.hexdigest()
-
-
-def _policy_hash(policy: PolicyLike) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    if isinstance(policy, str) and policy in NAMES:
-        digest.update(f"name {policy}".encode())
-    elif (path := policy_path(policy)) is not None:
-        digest.update(f"files {files_hash(path)}".encode())
-    elif isinstance(policy, str):
-        raise UnknownContentError(policy)
-    else:
-        _Content(digest).add_model(policy)
     return digest.hexdigest()
 
 

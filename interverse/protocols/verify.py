@@ -82,7 +82,17 @@ def verify(
             it such results are refused, unless it is imported already.
     """
     root = Path(folder)
-    problems, count = _check_files(root)
+    index, problems = read_index(root), []
+    if not index:
+        told = "has no index of hashes: the evaluation did not end, or was tampered with"
+        problems.append(f"{root} {told}")
+    for name, known in index.items():
+        path = root / name
+        if Path(name).is_absolute() or ".." in Path(name).parts or not path.is_file():
+            problems.append(f"{name} is missing")
+        elif file_hash(path) != known:
+            problems.append(f"{name} was changed after it was written")
+    count = len(index)
     try:
         results = Results.from_parquet(root / RESULT_FILE)
     except FileFormatError as error:
@@ -134,22 +144,6 @@ def verify(
     notes = [f"played with other code than the results: {', '.join(other)}"] * bool(other)
     notes += [f"{refused} episodes are refused, without a score"] * bool(refused)
     return Verdict(files=count, episodes=len(rows), notes=tuple(notes), problems=tuple(problems))
-
-
-def _check_files(root: Path) -> tuple[list[str], int]:
-    """Returns which files are not those of the index, and how many stand in it."""
-    index = read_index(root)
-    if not index:
-        told = "has no index of hashes: the evaluation did not end, or was tampered with"
-        return [f"{root} {told}"], 0
-    problems = []
-    for name, known in index.items():
-        path = root / name
-        if Path(name).is_absolute() or ".." in Path(name).parts or not path.is_file():
-            problems.append(f"{name} is missing")
-        elif file_hash(path) != known:
-            problems.append(f"{name} was changed after it was written")
-    return problems, len(index)
 
 
 def _check_rows(

@@ -13,8 +13,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, final
 
 from interverse._version import __version__
@@ -59,10 +59,8 @@ class RayPool:
         self._running: set[Any] = set()
         # The handler that Ray is about to replace; it does so in the main thread alone.
         main = threading.current_thread() is threading.main_thread()
-        self._old_handler, environment = (
-            (signal.getsignal(signal.SIGTERM) if main else None),
-            set(os.environ),
-        )
+        self._old_handler = signal.getsignal(signal.SIGTERM) if main else None
+        environment = set(os.environ)
         self._own = _connect(cluster, workers)
         self._added = set(os.environ) - environment  # PYTHONBREAKPOINT among them
         try:
@@ -138,16 +136,20 @@ def _connect(cluster: str, workers: int) -> bool:
             allowed=f"'{AUTO}', '{present}'",
             fix="Or call ray.shutdown() first",
         )
-    new: dict[str, Any] = {}
-    if cluster == LOCAL:
-        new = {"num_cpus": workers, "include_dashboard": False}
+    new: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False}
+    new = new if cluster == LOCAL else {}
     try:
         address = os.environ.get("RAY_ADDRESS", cluster) if cluster == AUTO else cluster
         host, _, port = address.removeprefix("ray://").rpartition(":")
         if host and port.isdigit():  # Ray itself would try for minutes where nobody answers
             socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
-        with _quietly():
+        asked = _USAGE in os.environ
+        os.environ.setdefault(_USAGE, "0")  # a cluster reports its use to Ray's makers
+        try:
             ray.init(cluster, log_to_driver=False, logging_level=logging.ERROR, **new)
+        finally:
+            if not asked:
+                del os.environ[_USAGE]
     except (exceptions.RayError, ImportError, OSError, RuntimeError, ValueError) as error:
         ray.shutdown()
         raise InvalidValueError(
@@ -161,18 +163,6 @@ def _connect(cluster: str, workers: int) -> bool:
 
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Keeps a cluster that is started here from reporting its use to Ray's makers."""
-    asked = _USAGE in os.environ
-    os.environ.setdefault(_USAGE, "0")
-    try:
-        yield
-    finally:
-        if not asked:
-            del os.environ[_USAGE]
 
 
 def _cause(error: exceptions.RayTaskError) -> BaseException:

@@ -231,8 +231,16 @@ def counterfactual_pair(
     """
     if at not in (0, 1):
         raise InvalidValueError(f"at is {at}", allowed="0 (before) or 1 (after the action)")
-    origin = _complete(pair)
-    action, change = _split(as_intervention(do))
+    origin, change = _complete(pair), as_intervention(do)
+    # The parts of the action that the change sets are no variables of the world.
+    fixed = change.fixed or {}
+    action = {name: value for name, value in fixed.items() if name in rooms.ACTION}
+    for name, value in action.items():
+        if value.shape or value.dtype.kind not in "iuf" or value % 1 != 0:
+            told = f"{name} is {value.tolist()}"
+            raise InterventionError(told, [name], allowed="a whole number")
+    if action:
+        change = Do({name: value for name, value in fixed.items() if name not in action})
     env: Any = make(origin.world_id, **origin.options)
     try:
         env.reset(seed=pair.address.seed)
@@ -241,7 +249,14 @@ def counterfactual_pair(
         if at == 0 and change.variables:
             env.do(change, check=check)
             origin = replace(origin, state=world.save(_ONE))
-        draft = _draft(pair, origin, action, slots=world.options.objects)
+        fact = {name: int(pair.factors_after[name]) for name in rooms.ACTION}
+        slot, verb = (int(action.get(name, fact[name])) for name in rooms.ACTION)
+        counts = (world.options.objects, 7)
+        for name, value, count in zip(rooms.ACTION, (slot, verb), counts, strict=True):
+            if not 0 <= value < count:
+                told = f"{name} is {value}"
+                raise InterventionError(told, dict(action), allowed=f"0 to {count - 1}")
+        draft = rooms.Draft(verb, pair.address, origin, slot)
         found = rooms.act_and_draw(world, draft, depth=pair.depth_before is not None)
         # After the action what the fact did, where the change does not win, then the change.
         names, before = env.graph.with_twins(change.variables), len(env.driver.log(0))
@@ -278,26 +293,3 @@ def _complete(pair: Pair) -> rooms.Origin:
         f"house {house} of seed {seed} has no pair {index} any more",
         fix="Collect the data set again with this version",
     )
-
-
-def _split(change: Intervention) -> tuple[dict[str, int], Intervention]:
-    """Returns the parts of the action that an intervention sets, and the rest of it."""
-    if change.fixed is None:
-        return {}, change
-    action = {name: value for name, value in change.fixed.items() if name in rooms.ACTION}
-    for name, value in action.items():
-        if value.shape or value.dtype.kind not in "iuf" or value % 1 != 0:
-            raise InterventionError(f"{name} is {value.tolist()}", [name], allowed="a whole number")
-    rest = {name: value for name, value in change.fixed.items() if name not in action}
-    return {name: int(value) for name, value in action.items()}, Do(rest)
-
-
-def _draft(
-    pair: Pair, origin: rooms.Origin, action: Mapping[str, int], *, slots: int
-) -> rooms.Draft:
-    fact = {name: int(pair.factors_after[name]) for name in rooms.ACTION}
-    slot, verb = (action.get(name, fact[name]) for name in rooms.ACTION)
-    for name, value, count in zip(rooms.ACTION, (slot, verb), (slots, 7), strict=True):
-        if not 0 <= value < count:
-            raise InterventionError(f"{name} is {value}", dict(action), allowed=f"0 to {count - 1}")
-    return rooms.Draft(verb, pair.address, origin, slot)

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -100,11 +100,9 @@ class Episode:
 
     def _repr_html_(self) -> str:
         """Shows the world, what was set and refused, and the rewards as a curve."""
-        rows = [
-            ["set", f"before action {e.step}", json.dumps(plain(e.values))]
-            for e in self.interventions
-        ]
-        rows += [["refused", f"before action {r.step}", r.reason] for r in self.refusals]
+        done = [("set", e.step, json.dumps(plain(e.values))) for e in self.interventions]
+        done += [("refused", r.step, r.reason) for r in self.refusals]
+        rows = [[how, f"before action {step}", what] for how, step, what in done]
         finite = [float(r) for r in self.rewards if np.isfinite(r)]
         curve = f"<div>reward {curve_html(finite, '#8b95a1')}</div>" if finite else ""
         below = table_html(("", "when", "what"), rows) if rows else ""
@@ -185,14 +183,8 @@ class Episode:
             "options": plain(self.options),
             "seed": self.seed,
             "episode": self.episode,
-            "interventions": [
-                {"step": i.step, "values": dict(i.values), "at_reset": i.at_reset}
-                for i in self.interventions
-            ],
-            "refusals": [
-                {"step": r.step, "variables": list(r.variables), "reason": r.reason}
-                for r in self.refusals
-            ],
+            "interventions": [asdict(item) for item in self.interventions],
+            "refusals": [asdict(item) for item in self.refusals],
             "version": self.version,
         }
 
