@@ -116,6 +116,10 @@ class Actor(ABC):
         """Returns the regions its values lie in; a world of another space refuses them."""
         return (getattr(self, "space", None) or space,)
 
+    def outside(self, variables: Mapping[str, Variable], space: SpaceName) -> list[str]:
+        """Returns variables of which it only draws values outside a space."""
+        return []
+
     @abstractmethod
     def act(self, moment: Moment) -> Assignment:
         """Returns the values to set, one row per world; empty to leave the worlds alone."""
@@ -171,7 +175,8 @@ def apply(
     names = list(values)
     if not names or not len(worlds):
         return {}
-    asked = np.stack([_unmasked(values[name]) for name in names], axis=1)
+    masks = [np.ma.getmaskarray(values[name]).reshape(len(worlds), -1) for name in names]
+    asked = ~np.stack([mask.any(axis=1) for mask in masks], axis=1)
     refused: dict[int, str] = {}
     for key in np.unique(asked, axis=0):
         rows = np.flatnonzero(np.all(asked == key, axis=1))
@@ -197,12 +202,6 @@ def between(space: Space, start: NDArray[Any], end: NDArray[Any], share: Any) ->
     return space.nearest((1.0 - share) * first + share * last)
 
 
-def _unmasked(rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Returns (n,): which rows are values and not masked."""
-    masked = np.ma.getmaskarray(rows)
-    return ~np.any(masked.reshape(len(masked), -1), axis=1)
-
-
 def drawable(
     variables: Mapping[str, Variable],
     patterns: Iterable[str],
@@ -217,7 +216,8 @@ def drawable(
     for pattern in patterns:
         found = matching(variables, [pattern])
         kept = [n for n in found if not kinds or variables[n].kind in kinds]
-        spaced = [n for n in kept if _has(variables[n], region)]
+        part = "space_b" if region == "B" else "space_a"
+        spaced = [n for n in kept if getattr(variables[n], part) is not None]
         if not spaced:
             what = f"{pattern} ({', '.join(found[:3])})" if found != [pattern] else pattern
             raise InvalidValueError(
@@ -233,11 +233,6 @@ def check_some(given: Collection[str], name: str) -> None:
     """Raises if an actor is given no variable at all: it would change nothing, in silence."""
     if not given:
         raise InvalidValueError(f"{name} is empty", allowed="one variable or more")
-
-
-def _has(variable: Variable, region: SpaceName) -> bool:
-    space = variable.space_b if region == "B" else variable.space_a
-    return space is not None
 
 
 def matching(

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.actors import ACTORS
-from interverse.actors.actor import Actor, Assignment, Moment, apply, choose
-from interverse.actors.uniform import Everything, Goals, Uniform
+from interverse.actors.actor import Actor, Moment, apply, choose
+from interverse.actors.uniform import Everything, Goals
 from interverse.core.errors import (
     FileFormatError,
     InvalidValueError,
@@ -115,7 +115,12 @@ class Curriculum:
                     allowed=f"0 to {driver.world.max_steps - 1} in this world",
                 )
             stage.actor.check(driver.world.variables, region)
-            _check_ranges(stage.actor, driver)
+            if names := stage.actor.outside(driver.world.variables, active):
+                raise InvalidValueError(
+                    f"the range of {', '.join(names)} lies outside space {active} of the world, "
+                    "which refuses every such draw",
+                    fix="Make the world with space='A_B' (--space A_B), or give another range",
+                )
             for space in stage.actor.spaces(region):
                 if active not in (space, "A_B"):
                     raise InvalidValueError(
@@ -141,7 +146,10 @@ class Curriculum:
                 response.refused = {}
             for index, values, stages in self._proposals(driver, pending, attempt):
                 response = out.setdefault(stages, Response(stages))
-                same = ~_asks_change(driver, values, index)
+                same = np.ones(len(index), dtype=bool)  # what is asked for is what holds
+                for name, rows in values.items():
+                    other = np.ma.filled(rows != driver.host_values[name][index], fill_value=False)
+                    same &= ~other.reshape(len(index), -1).any(axis=1)
                 response.refused = apply(driver, values, index)
                 taken = np.array([world not in response.refused for world in index.tolist()])
                 response.taken += index[taken].tolist()
@@ -187,26 +195,6 @@ class Curriculum:
         """Informs every actor how episodes ended."""
         for stage in self.stages:
             stage.actor.on_episode_end(success, worlds)
-
-
-def _asks_change(driver: Driver, values: Assignment, worlds: Index) -> NDArray[np.bool_]:
-    """Returns in which worlds a value that is asked for differs from the present one."""
-    out = np.zeros(len(worlds), dtype=bool)
-    for name, rows in values.items():
-        other = np.ma.filled(rows != driver.host_values[name][worlds], fill_value=False)
-        out |= other.reshape(len(worlds), -1).any(axis=1)
-    return out
-
-
-def _check_ranges(actor: Actor, driver: Driver) -> None:
-    active = driver.world.options.space
-    names = actor.outside(driver.world.variables, active) if isinstance(actor, Uniform) else []
-    if names:
-        raise InvalidValueError(
-            f"the range of {', '.join(names)} lies outside space {active} of the world, which "
-            "refuses every such draw",
-            fix="Make the world with space='A_B' (--space A_B), or give another range",
-        )
 
 
 def check_refusals(refused: int, reason: str, idle: int = 0) -> None:
@@ -275,7 +263,16 @@ def curriculum_from_words(
     >>> curriculum_from_words(["goals", "visual:space=A@first=10"]).stages[1].first
     10
     """
-    return Curriculum(stages=tuple(map(_stage, words)), start=start, space=space)
+    stages = []
+    for word in words:
+        actor, _, when = word.partition("@")
+        moments = {name: _value(text) for name, text in _settings(when, _STAGE).items()}
+        for name, value in moments.items():
+            if not isinstance(value, int) or isinstance(value, bool):
+                told = f"{name} of {word!r} is {value!r}"
+                raise InvalidValueError(told, allowed="a whole number")
+        stages.append(Stage(actor=actor_from_word(actor), **moments))
+    return Curriculum(stages=tuple(stages), start=start, space=space)
 
 
 def training_curriculum(number: int, words: Sequence[str], space: SpaceName) -> Curriculum:
@@ -296,32 +293,16 @@ def actor_from_word(word: str) -> Actor:
             fix="Build the Curriculum in Python",
         )
     kind = ACTORS.load(name)
+    types = {item.name: str(item.type) for item in fields(kind) if item.name[0] != "_"}
     given = {
-        key: tuple(text.split("+")) if _is_tuple(kind, key) else _value(text)
-        for key, text in _settings(settings, [f.name for f in _open_fields(kind)]).items()
+        key: tuple(text.split("+")) if types[key].startswith("tuple[str") else _value(text)
+        for key, text in _settings(settings, types).items()
     }
     try:
         return kind(**given)
     except TypeError as error:
-        needed = ", ".join(f.name for f in _open_fields(kind))
-        raise InvalidValueError(f"actor {word!r}: {error}", allowed=f"settings {needed}") from None
-
-
-def _stage(word: str) -> Stage:
-    actor, _, when = word.partition("@")
-    moments = {name: _value(text) for name, text in _settings(when, _STAGE).items()}
-    for name, value in moments.items():
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise InvalidValueError(f"{name} of {word!r} is {value!r}", allowed="a whole number")
-    return Stage(actor=actor_from_word(actor), **moments)
-
-
-def _open_fields(kind: type[Any]) -> list[Any]:
-    return [item for item in fields(kind) if not item.name.startswith("_")]
-
-
-def _is_tuple(kind: type[Any], name: str) -> bool:
-    return any(f.name == name and str(f.type).startswith("tuple[str") for f in fields(kind))
+        allowed = f"settings {', '.join(types)}"
+        raise InvalidValueError(f"actor {word!r}: {error}", allowed=allowed) from None
 
 
 def _settings(text: str, known: Collection[str]) -> dict[str, str]:

@@ -147,19 +147,12 @@ def _bounds(hint: Any) -> Iterator[Check]:
         if len(several) == 1:
             yield from map(_unless_none, _bounds(several[0]))
     elif origin is tuple and parts[-1] is ...:
-        yield from map(_of_each, _bounds(parts[0]))
+        for check in _bounds(parts[0]):
+            yield lambda values, name, check=check: [check(value, name=name) for value in values]
 
 
 def _unless_none(check: Check) -> Check:
     return lambda value, name: None if value is None else check(value, name=name)
-
-
-def _of_each(check: Check) -> Check:
-    def each(values: Any, name: str) -> None:
-        for value in values:
-            check(value, name=name)
-
-    return each
 
 
 _hints = functools.cache(get_type_hints)  # they are many, and read slowly

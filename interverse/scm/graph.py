@@ -91,16 +91,13 @@ class CausalGraph(nx.DiGraph):
             graph.add_edge(parent, child, constraint=(parent, child) in both_ways)
         for (parent, child), reason in (inert or {}).items():
             graph.add_edge(parent, child, constraint=False, inert=reason)
-        return graph._frozen()
-
-    def _frozen(self) -> CausalGraph:
-        """Freezes the graph, and what is known of its nodes and edges; returns it."""
-        for parent, child, data in list(self.edges(data=True)):
-            self._adj[parent][child] = self._pred[child][parent] = _FixedData(data)
-        for name, data in self.nodes(data=True):
-            self._node[name] = _FixedData(data)
-        nx.freeze(self)
-        return self
+        # Frozen is also what is known of nodes and edges.
+        for parent, child, data in list(graph.edges(data=True)):
+            graph._adj[parent][child] = graph._pred[child][parent] = _FixedData(data)
+        for name, data in graph.nodes(data=True):
+            graph._node[name] = _FixedData(data)
+        nx.freeze(graph)
+        return graph
 
     @property
     def inert(self) -> dict[Edge, str]:
@@ -224,11 +221,7 @@ class CausalGraph(nx.DiGraph):
 
     def to_json(self) -> str:
         """Returns nodes and edges as JSON, for `from_json`."""
-        edges = [[a, b, bool(d.get("constraint"))] for a, b, d in self.edges(data=True)]
-        inert = [[a, b, reason] for (a, b), reason in self.inert.items()]
-        some = {"inert": inert, "outcomes": self.graph.get("outcomes")}
-        told = {name: part for name, part in some.items() if part}
-        return json.dumps({"nodes": list(self.nodes), "edges": edges, **told})
+        return json.dumps(as_graph_json(self))
 
     @classmethod
     def from_json(cls, text: str) -> CausalGraph:
@@ -310,5 +303,8 @@ def layered_positions(graph: nx.DiGraph) -> dict[str, tuple[float, float]]:
 
 def as_graph_json(graph: CausalGraph) -> dict[str, Any]:
     """Returns the graph as a JSON-ready mapping."""
-    out: dict[str, Any] = json.loads(graph.to_json())
-    return out
+    edges = [[a, b, bool(d.get("constraint"))] for a, b, d in graph.edges(data=True)]
+    inert = [[a, b, reason] for (a, b), reason in graph.inert.items()]
+    some = {"inert": inert, "outcomes": graph.graph.get("outcomes")}
+    told = {name: part for name, part in some.items() if part}
+    return {"nodes": list(graph.nodes), "edges": edges, **told}

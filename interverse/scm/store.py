@@ -204,21 +204,16 @@ class Store:
         self, rows: Mapping[str, Array], names: Collection[str], kinds: Collection[str] = KINDS
     ) -> list[Edit]:
         """Returns what rows mean to a simulator: every binding made from one of the names."""
-        wanted = set(names)
-        return [
-            (bound.binding, self._bound_values(bound, rows))
-            for bound in self._bound
-            if bound.kind in kinds and not wanted.isdisjoint(bound.of)
-        ]
+        wanted, out = set(names), []
+        for bound in self._bound:
+            if bound.kind in kinds and not wanted.isdisjoint(bound.of):
+                values, function = [self.part(rows, n) for n in bound.of], bound.binding.function
+                out.append((bound.binding, values[0] if function is None else function(*values)))
+        return out
 
     def sources(self, wanted: Callable[[Binding], bool]) -> set[str]:
         """Returns the names that some bindings are made from."""
         return {name for bound in self._bound if wanted(bound.binding) for name in bound.of}
-
-    def _bound_values(self, bound: Bound, rows: Mapping[str, Array]) -> Array:
-        values = [self.part(rows, name) for name in bound.of]
-        function = bound.binding.function
-        return values[0] if function is None else function(*values)
 
     def restart(self, worlds: Index) -> None:
         """Puts the rows of the start back; simulators are reset by whoever owns them."""
