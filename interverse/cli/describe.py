@@ -107,13 +107,7 @@ def field_docs(kind: type[Any]) -> dict[str, str]:
 
 
 def page(env: Any, *, whole: bool = False, edges: bool = False) -> Group:
-    """Returns the page a person reads.
-
-    Args:
-        env: of the world.
-        whole: whether to show variables without spaces too, what each is, and the options.
-        edges: whether to show the edges of the graph.
-    """
+    """Returns the page a person reads: `whole` with what has no space, docs, and options."""
     world = env.unwrapped.world
     head = Text.assemble(
         (env.unwrapped.driver.id, "bold cyan"), "\n", inspect.getdoc(type(world)) or "", "\n\n"

@@ -96,19 +96,13 @@ class FailedCellsError(InterverseError, RuntimeError):
 class SweepCell:
     """One training run and its evaluation.
 
-    Attributes:
-        task: a world's id.
-        experiment: the name of its rows, all seeds alike: algorithm and curriculum.
-        seed: of the training; with `seed` of evaluate added, of the evaluation's episodes, so
-            that the rows of two runs differ in their seed.
-        train: flags of `interverse train`, without --out.
-        evaluate: flags of `interverse evaluate`.
+    Episodes have the training's seed, `seed` of evaluate added: rows of two runs differ in it.
     """
 
     task: str
-    experiment: str
+    experiment: str  # of its rows, all seeds alike: algorithm and curriculum
     seed: int
-    train: tuple[str, ...]
+    train: tuple[str, ...]  # flags, without --out
     evaluate: tuple[str, ...]
 
     @property

@@ -84,12 +84,7 @@ class Widget:
 def widgets(
     variables: Mapping[str, Variable], values: Mapping[str, NDArray[Any]]
 ) -> dict[str, list[Widget]]:
-    """Returns every variable's control by folder: one per object, in declared order.
-
-    Args:
-        variables: with their spaces as they are now.
-        values: as they are now; ranges include them.
-    """
+    """Returns every variable's control by folder: one per object, in declared order."""
     folders: dict[str, list[Widget]] = {}
     for name, variable in variables.items():
         widget = widget_of(variable, values[name])
@@ -210,13 +205,7 @@ def _numbers(bound: Any) -> str:
 
 @final
 class Control:
-    """One variable's handles.
-
-    Args:
-        gui: viser's.
-        widget: which control. value: what it shows first.
-        asks: whether a control that is typed in whole, as JSON, has a button of its own.
-    """
+    """One variable's handles; `asks` gives one that is typed in whole, as JSON, its own button."""
 
     def __init__(self, gui: Any, widget: Widget, value: NDArray[Any], *, asks: bool = True) -> None:
         self.widget, self.asks = widget, asks
@@ -365,11 +354,6 @@ def value_from(widget: Widget, present: NDArray[Any], given: Shown) -> NDArray[A
     """Returns the value that a changed control means.
 
     A number that the person left alone keeps every digit that it has in the world.
-
-    Args:
-        widget: the control's.
-        present: the variable's value now.
-        given: what the control shows now.
     """
     if widget.kind == "text":
         try:

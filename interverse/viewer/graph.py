@@ -48,17 +48,11 @@ _SCORE = "fractional_success"  # drawn first where there is one
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphMarks:
-    """Marks on a drawn graph.
+    """Marks on a drawn graph."""
 
-    Attributes:
-        chosen: the variable that is looked at.
-        lights: what a `do` lit up, by variable.
-        differing: variables that differ between fact and counterfactual.
-    """
-
-    chosen: str
-    lights: Mapping[str, Light]
-    differing: frozenset[str] = frozenset()
+    chosen: str  # the variable that is looked at
+    lights: Mapping[str, Light]  # what a `do` lit up
+    differing: frozenset[str] = frozenset()  # between fact and counterfactual
 
 
 def lights_of(graph: CausalGraph, done: Iterable[str], changed: Iterable[str]) -> dict[str, Light]:
@@ -117,14 +111,7 @@ def by_object(
 def graph_svg(
     graph: CausalGraph, variables: Mapping[str, Variable], marks: GraphMarks, *, whole: bool
 ) -> str:
-    """Returns the drawing.
-
-    Args:
-        graph: the world's.
-        variables: by name; of these the inert and the read-only ones are marked.
-        marks: what is chosen and lit.
-        whole: everything, or the chosen variable's neighbourhood alone.
-    """
+    """Returns the drawing of the whole graph, or of the chosen variable's neighbourhood alone."""
     edges: dict[tuple[str, str], str] = {}  # between variables, whichever slice
     for a, b, data in graph.edges(data=True):
         kind = "inert" if data.get("inert") else "constraint" if data.get("constraint") else "plain"
@@ -308,13 +295,7 @@ def legend_html() -> str:
 
 
 def curve_svg(name: str, fact: Trace, ghost: Trace, *, at: int) -> str:
-    """Returns the drawing of a variable's first numbers, four at most.
-
-    Args:
-        name: the variable's.
-        fact: its values at every step.
-        ghost: those of the counterfactual; may be empty.
-        at: the step that is looked at, marked by a line.
+    """Returns the drawing of a variable's first four numbers, a line at the step looked at.
 
     >>> fact = [{"mass": np.array(1.0)}, {"mass": np.array(2.0)}]
     >>> curve_svg("mass", fact, fact[:1], at=1).count("<polyline")
@@ -431,13 +412,7 @@ class CausePanel:
         self.chosen.value = name
 
     def refresh(self, ghost: Trace, differing: frozenset[str], at: int) -> None:
-        """Shows the last `do` in the graph, and the chosen variable's curve.
-
-        Args:
-            ghost: the counterfactual's values at every step; may be empty.
-            differing: the variables that differ in it now.
-            at: the step that is looked at.
-        """
+        """Shows the last `do` and what differs in the ghost in the graph, and the chosen curve."""
         events = self._session.history.events
         last = events[-1] if events else None
         if last is not self._last:

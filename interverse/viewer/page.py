@@ -41,12 +41,7 @@ _FORM = 10.0  # place of the value's control among the others
 
 @final
 class VariablePanel:
-    """The controls of all variables.
-
-    Args:
-        desk: the page's.
-        on_refusal: called with the name of a variable whose `do` was refused.
-    """
+    """The controls of all variables; `on_refusal` hears of one whose `do` was refused."""
 
     def __init__(self, desk: Desk, on_refusal: Callable[[str], None]) -> None:
         self._desk, self._session, self._on_refusal = desk, desk.session, on_refusal

@@ -183,12 +183,7 @@ class ViewerScene:
 
 @final
 class Solids:
-    """The handles of the shapes now in the scene.
-
-    Args:
-        scene: viser's.
-        root: name of the frame that all of them stand in.
-    """
+    """The handles of the shapes now in the scene; all stand in the frame of a name, `root`."""
 
     def __init__(self, scene: Any, root: str) -> None:
         self._scene, self._root = scene, root

@@ -45,12 +45,7 @@ def _cells(size: int, count: int) -> tuple[np.ndarray, np.ndarray, Field]:
 def fractal(size: int, cells: int, seed: int, octaves: int = 4, stretch: int = 1) -> Field:
     """Returns noise of several sizes, each half as large and half as strong, spread over 0 to 1.
 
-    Args:
-        size: of the square, pixels.
-        cells: across, in the coarsest noise.
-        seed: which noise.
-        octaves: how many sizes.
-        stretch: how many times longer than high a cell is.
+    So many cells go across in the coarsest; `stretch` is how many times longer than high one is.
     """
     total = np.zeros((size, size), np.float32)
     for octave in range(octaves):

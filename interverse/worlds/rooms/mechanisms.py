@@ -109,12 +109,9 @@ def _settle_form(row: Row, slot: int) -> str | None:
 
 
 def settle(row: Row, options: RoomsOptions, *, redraw: Collection[int] = ()) -> str | None:
-    """Brings every variable in line with its causes, unless held; returns why it cannot be.
+    """Brings a row in line with its causes, but for what is held; returns why it cannot be.
 
-    Args:
-        row: one world, changed in place.
-        options: of the world.
-        redraw: slots whose objects are new, and get an initial state.
+    Slots to `redraw` have a new object, which gets an initial state.
     """
     if not row["cut/room/seed"]:
         row["room/seed"] = np.array(int(row["u/room"] * TRAINING_ROOMS))

@@ -202,11 +202,7 @@ def act_and_draw(
 ) -> Pair:
     """Returns the pair that an action gives in a world as it stands, and leaves it done.
 
-    Args:
-        world: whose world 0 is acted in.
-        draft: the action and where the pair comes from.
-        depth: whether the pair carries depth pictures.
-        drawn: the two frames, each where it is known already.
+    `drawn` are the two frames, each where it is known already.
     """
     values = values_of(world)
     before = drawn[0] or _frame(world, depth=depth)

@@ -291,12 +291,8 @@ def shards(
 ) -> Mesh:
     """Returns the triangles of a thin-walled mesh in pieces that lie on z = 0 about its centre.
 
-    Args:
-        mesh: what is broken; a triangle goes to the piece whose seed is nearest.
-        rng: draws the seeds and how the pieces fall.
-        pieces: at most so many, for a seed may be nearest to nothing.
-        spread: how far pieces lie from the centre, in parts of half the mesh's width.
-        stump: share of the height, about, below which the mesh still stands in one piece.
+    `spread` is how far they lie, in parts of half the mesh's width; `stump` the share of the
+    height, about, below which the mesh still stands in one piece.
     """
     hearts = _hearts(mesh)
     low, high = mesh.bounds
@@ -319,11 +315,7 @@ def shards(
 def parted(mesh: Mesh, rng: np.random.Generator, *, pieces: int = 7, spread: float = 0.3) -> Mesh:
     """Returns the triangles of a flat mesh in pieces, each pushed outwards and a little turned.
 
-    Args:
-        mesh: what is broken.
-        rng: draws the seeds of the pieces and how they turn.
-        pieces: at most so many.
-        spread: how far a piece goes, in parts of its distance from the centre.
+    `spread` is how far a piece goes, in parts of its distance from the centre.
     """
     low, high = mesh.bounds
     middle = np.append((low[:2] + high[:2]) / 2, low[2])
