@@ -71,6 +71,11 @@ def summary(values: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
+def differences(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """Returns what one has more than another, by the seeds that both have."""
+    return {seed: value - other[seed] for seed, value in one.items() if seed in other}
+
+
 def judge(family: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
     """Returns the verdict on each claim of a family: is its mean difference above zero?
 

@@ -144,8 +144,9 @@ def _told(run: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
         for name in sorted(one.keys() | two.keys())
         if name not in _CHANGE_NOTHING and _words(one, name) != _words(two, name)
     ]
-    if "engine" in run and "engine" in other:
-        engines = [_engine(each["engine"]) for each in (run, other)]
+    if "engine" in run and "engine" in other:  # which of several cards it was changes nothing
+        held = (run["engine"], other["engine"])
+        engines = [" ".join(_kind(engine[name]) for name in sorted(engine)) for engine in held]
         told += [f"engine is {engines[0]} and {engines[1]}"] if engines[0] != engines[1] else []
     for name, here, there in sorted(
         _disagreed([each.get("protocols") or {} for each in (run, other)]), key=lambda at: at[0]
@@ -156,11 +157,6 @@ def _told(run: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
             + ", ".join(f"{k} {_words(here, k)} and {_words(there, k)}" for k in parts)
         )
     return told
-
-
-def _engine(engine: Mapping[str, Any]) -> str:
-    """Returns an engine in words; which of several cards it was changes nothing."""
-    return " ".join(_kind(engine[name]) for name in sorted(engine))
 
 
 def _kind(device: object) -> str:

@@ -142,29 +142,14 @@ def aggregates(results: Results, metric: str, *, unit: Unit | None = None) -> Te
         if over[experiment, task] == "seed":
             seeds = seeds_of(part)
             cells = _of_seeds([score_matrix(one, metric) for one in seeds], ends)
-            for one in seeds:
-                of[f"seed {one.column('seed')[0]} of {experiment}"] = _scored_under(one, metric)
+            named = {f"seed {one.column('seed')[0]} of {experiment}": one for one in seeds}
         else:
-            of[experiment] = _scored_under(part, metric)
+            named = {experiment: part}
             cells = _of_episodes(part, metric, ends, f"{experiment}|{task}|{metric}")
+        for who, one in named.items():
+            of[who] = set(one.column("protocol")[~np.isnan(one.scores(metric))])
         rows.append((experiment, task, scored, *cells))
-    return TextTable(
-        header=("experiment", "task", "scored", *_AGGREGATES, _GAP),
-        rows=tuple(rows),
-        caption=f"{metric} over all scored episodes {unit_words(over, _AGGREGATE_NOTES)}; "
-        "the gap is the share of the score's range that is missing to its top"
-        f"{_lacking_note(tested)}{median_note(rows)}{bare_note(rows)}",
-    )
-
-
-def _scored_under(results: Results, metric: str) -> set[str]:
-    """Returns the protocols under which at least one episode has a score."""
-    return set(results.column("protocol")[~np.isnan(results.scores(metric))])
-
-
-def _lacking_note(tested: Mapping[str, Mapping[str, set[str]]]) -> str:
-    """Returns what a caption says of means that are not over the same protocols, if any are."""
-    told = []
+    told = []  # of means that are not over the same protocols
     for of in tested.values():
         every = set().union(*of.values())
         told += [
@@ -173,7 +158,14 @@ def _lacking_note(tested: Mapping[str, Mapping[str, set[str]]]) -> str:
             if own and own != every
         ]
     more = f"; and {len(told) - _MOST_LACKING} more" if len(told) > _MOST_LACKING else ""
-    return f"; NOT OVER THE SAME PROTOCOLS: {'; '.join(told[:_MOST_LACKING])}{more}" if told else ""
+    lack = f"; NOT OVER THE SAME PROTOCOLS: {'; '.join(told[:_MOST_LACKING])}{more}" if told else ""
+    return TextTable(
+        header=("experiment", "task", "scored", *_AGGREGATES, _GAP),
+        rows=tuple(rows),
+        caption=f"{metric} over all scored episodes {unit_words(over, _AGGREGATE_NOTES)}; "
+        "the gap is the share of the score's range that is missing to its top"
+        f"{lack}{median_note(rows)}{bare_note(rows)}",
+    )
 
 
 def _of_seeds(seeds: list[NDArray[np.float64]], ends: tuple[float, float] | None) -> list[Estimate]:

@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
 
 from interverse.core.errors import InvalidValueError, check_name
@@ -31,20 +30,20 @@ _BLOCKS = tuple(
     for mode in ("observed", "unobserved", "fixed_unobserved")
     for objects in (3, 5)
 )
-TABLES: Mapping[int, tuple[Kind, tuple[str, ...]]] = MappingProxyType(
-    {
-        **{3 + i: ("ranking", (world,)) for i, world in enumerate(_BLOCKS)},
-        **{9 + i: ("planning", (world,)) for i, world in enumerate(_BLOCKS)},
-        15: ("zero_shot", ("blocks/observed-3-v1",)),
-        16: ("zero_shot", ("blocks/observed-5-v1",)),
-        17: ("ranking", _CHEMISTRY),
-        18: ("planning", _CHEMISTRY),
-    }
-)
+TABLES: Mapping[int, tuple[Kind, tuple[str, ...]]] = {
+    **{3 + i: ("ranking", (world,)) for i, world in enumerate(_BLOCKS)},
+    **{9 + i: ("planning", (world,)) for i, world in enumerate(_BLOCKS)},
+    15: ("zero_shot", ("blocks/observed-3-v1",)),
+    16: ("zero_shot", ("blocks/observed-5-v1",)),
+    17: ("ranking", _CHEMISTRY),
+    18: ("planning", _CHEMISTRY),
+}
 """What each table is about: the kind of score, in which worlds."""
-FIGURES: Mapping[int, tuple[str, ...]] = MappingProxyType(
-    {21: ("blocks/observed-3-v1",), 22: ("blocks/observed-5-v1",), 27: _CHEMISTRY}
-)
+FIGURES: Mapping[int, tuple[str, ...]] = {
+    21: ("blocks/observed-3-v1",),
+    22: ("blocks/observed-5-v1",),
+    27: _CHEMISTRY,
+}
 """The scatter figures, and the worlds they show."""
 
 

@@ -22,7 +22,7 @@ from interverse.benchmarks.causaltriplet.settings import (
     sweep_variant,
     table_variants,
 )
-from interverse.benchmarks.comparison import LEAST_SEEDS, judge, summary
+from interverse.benchmarks.comparison import LEAST_SEEDS, differences, judge, summary
 from interverse.core.files.json_text import read_json_object
 from interverse.models.pairs.yardsticks import RULES
 from interverse.reports.sections import Grid, Section, laid_out
@@ -148,8 +148,8 @@ def _claims(table: int, rows: Mapping[tuple[str, str], Records]) -> dict[str, li
     for rule in RULES:
         family = []
         for _, above, below in (*gaps, *orderings):
-            first, second = (scores(found, rule, name) for found, name in (above, below))
-            family.append({seed: first[seed] - second[seed] for seed in first if seed in second})
+            sides = (scores(found, rule, name) for found, name in (above, below))
+            family.append(differences(*sides))
         for told, verdict in zip(verdicts, judge(family), strict=True):
             told[rule] = verdict
     each = iter(verdicts)
@@ -221,7 +221,8 @@ def _both(rows: Accuracies) -> dict[str, Any]:
 
 
 def _gain(rows: Accuracies, plain: Accuracies) -> dict[str, float]:
-    return {s: row["test_ood"] - plain[s]["test_ood"] for s, row in rows.items() if s in plain}
+    one, other = ({s: row["test_ood"] for s, row in side.items()} for side in (rows, plain))
+    return differences(one, other)
 
 
 # -------------------------------------------------------------------------------------- the pages

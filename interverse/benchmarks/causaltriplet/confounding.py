@@ -8,19 +8,19 @@ trains on one of them, in some of the houses; in the other houses it is tested a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from interverse.benchmarks.comparison import judge, summary
+from interverse.benchmarks.comparison import differences, judge, summary
 from interverse.benchmarks.driver import row_file
 from interverse.core.errors import InvalidValueError
 from interverse.core.files.json_text import read_json_object
 from interverse.core.rng import generator
+from interverse.data.pairs import Split
 from interverse.fit.work import Record, run_stamp
 from interverse.models.pairs.config import PairFit, recipe
 from interverse.models.pairs.fit import SETS, fingerprint
@@ -29,21 +29,9 @@ from interverse.models.pairs.tensors import PairTensors
 from interverse.models.pairs.yardsticks import constant_answer, object_only
 from interverse.results.provenance import command
 
-Rows = NDArray[np.int64]
 BASELINES = {"constant answer": constant_answer, "object only": object_only}
 """Answers without looking at the pictures."""
 _VALID = 0.1  # of the pairs of training houses
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfoundedSplit:
-    """Rows of the four sets in the pairs at one strength, followed by those at strength 0."""
-
-    train: Rows
-    valid: Rows
-    test_id: Rows
-    test_ood: Rows
 
 
 def confounding_curve(
@@ -129,19 +117,24 @@ def joined(pairs: PairTensors, plain: PairTensors) -> PairTensors:
 
 def confounded_split(
     pairs: PairTensors, plain: PairTensors, seed: int, test_houses: float = 0.25
-) -> ConfoundedSplit:
-    """Returns the sets of a seed: no house of a test is trained in, at either strength."""
+) -> Split:
+    """Returns the sets of a seed: no house of a test is trained in, at either strength.
+
+    They are rows of the pairs at one strength, followed by those at strength 0.
+    """
     own, other = pairs.extra["scenes"], plain.extra["scenes"]
     houses = np.unique(np.concatenate([own, other]))
     rng = generator(seed=seed, name="pairs/confounding")
     tested = rng.permutation(houses)[: max(1, round(test_houses * len(houses)))]
     seen = rng.permutation(np.flatnonzero(~np.isin(own, tested)))
     cut = max(1, round(_VALID * len(seen)))
-    return ConfoundedSplit(
+    return Split(
         train=seen[cut:],
         valid=seen[:cut],
         test_id=np.flatnonzero(np.isin(own, tested)),
         test_ood=len(own) + np.flatnonzero(np.isin(other, tested)),
+        valid_ood=np.empty(0, np.int64),
+        held=(),
     )
 
 
@@ -175,10 +168,7 @@ def curve_claims(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, dict[str,
         for m in models[1:]
         for s in strengths
     }
-    family = [
-        {seed: held[one][seed] - held[two][seed] for seed in held[one] if seed in held[two]}
-        for one, two in asked.values()
-    ]
+    family = [differences(held[one], held[two]) for one, two in asked.values()]
     return list(zip(asked, judge(family), strict=True))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
 
 from interverse.benchmarks.driver import rows_on_disk
@@ -245,36 +244,34 @@ class TripletBudget:
         return {name: found[name] for name in names}
 
 
-BUDGETS: Mapping[str, TripletBudget] = MappingProxyType(
-    {
-        "full": TripletBudget(pairs=20_000, size=224),
-        "reduced": TripletBudget(
-            pairs=9000,
-            size=64,
-            test=1500,
-            epochs=15,
-            frozen_epochs=50,
-            slot_steps=3000,
-            resolution=64,
-            seeds=3,
-            sweeps={6: INDEPENDENCE, 7: (0.0, 0.01, 0.1, 1.0, 10.0), 10: (1.0, 0.1, 0.01, 0.001)},
-        ),
-        "smoke": TripletBudget(
-            pairs=400,
-            size=64,
-            train=160,
-            valid=30,
-            test=60,
-            epochs=2,
-            frozen_epochs=2,
-            slot_steps=6,
-            resolution=32,
-            seeds=1,
-            tiny=True,
-            sweeps={6: (0.0, 0.1), 7: (0.0, 1.0), 10: (1.0, 0.01)},
-        ),
-    }
-)
+BUDGETS: Mapping[str, TripletBudget] = {
+    "full": TripletBudget(pairs=20_000, size=224),
+    "reduced": TripletBudget(
+        pairs=9000,
+        size=64,
+        test=1500,
+        epochs=15,
+        frozen_epochs=50,
+        slot_steps=3000,
+        resolution=64,
+        seeds=3,
+        sweeps={6: INDEPENDENCE, 7: (0.0, 0.01, 0.1, 1.0, 10.0), 10: (1.0, 0.1, 0.01, 0.001)},
+    ),
+    "smoke": TripletBudget(
+        pairs=400,
+        size=64,
+        train=160,
+        valid=30,
+        test=60,
+        epochs=2,
+        frozen_epochs=2,
+        slot_steps=6,
+        resolution=32,
+        seeds=1,
+        tiny=True,
+        sweeps={6: (0.0, 0.1), 7: (0.0, 1.0), 10: (1.0, 0.01)},
+    ),
+}
 _ENCODERS = ("clip", "groupvit", "resnet18", "resnet50", "slots")
 _Count = Annotated[int, whole(1_000_000)]
 

@@ -235,10 +235,13 @@ def draw_bars_of(task: str, scores: Mapping[int, Mapping[str, Mean]]) -> Any:
 
     names = {name for found in scores.values() for name in found}
     protocols = sorted(names, key=lambda name: (len(name), name))
-    cells = {
-        f"curriculum {n}": [_estimate(found.get(name)) for name in protocols]
-        for n, found in scores.items()
-    }
+    cells: dict[str, list[Estimate]] = {}
+    for n, found in scores.items():
+        row = cells.setdefault(f"curriculum {n}", [])
+        for mean in map(found.get, protocols):
+            value, half = (np.nan, np.nan) if mean is None else (mean.value, half_width(mean))
+            low, high = np.clip((value - half, value + half), 0.0, 1.0)
+            row.append(Estimate(value, float(low), float(high)))
     released = {k: v for k, v in released_scores().items() if k[0] == task}
 
     @style.styled
@@ -255,13 +258,6 @@ def draw_bars_of(task: str, scores: Mapping[int, Mapping[str, Mean]]) -> Any:
         return figure
 
     return drawn()
-
-
-def _estimate(mean: Mean | None) -> Estimate:
-    if mean is None:
-        return Estimate(np.nan)
-    low, high = np.clip(mean.value + half_width(mean) * np.array([-1.0, 1.0]), 0.0, 1.0)
-    return Estimate(mean.value, float(low), float(high))
 
 
 def _curves(records: Sequence[Record]) -> Any:

@@ -102,8 +102,14 @@ class _DmcrWork(driver.Work):
         todo = self._untrained(rows)
         if not todo:
             return
+        pieces = []  # the lengths after which to look at the clock; the last is the whole run
+        for config in todo.values():
+            whole, done = plan(config).steps, _steps(config.out / "policy")
+            limited = self.settings.time_limit is not None
+            looks = range(_PIECE, whole, _PIECE) if limited else ()
+            pieces.append([*(n for n in looks if n > done), whole])
         with self.clock.timed(f"{', '.join(todo)}: trained"):
-            for lengths in zip_longest(*map(self._pieces, todo.values())):
+            for lengths in zip_longest(*pieces):
                 self.clock.check()
                 pairs = zip(todo.values(), lengths, strict=True)
                 train_together([replace(config, steps=n) for config, n in pairs if n is not None])
@@ -119,14 +125,6 @@ class _DmcrWork(driver.Work):
             else:
                 shutil.rmtree(config.out / "checkpoint", ignore_errors=True)  # gigabytes
         return todo
-
-    def _pieces(self, config: PixelTrain) -> list[int]:
-        """Returns the lengths after which to look at the clock; the last is the whole run."""
-        whole = plan(config).steps
-        if self.settings.time_limit is None:
-            return [whole]
-        done = _steps(config.out / "policy")
-        return [*(n for n in range(_PIECE, whole, _PIECE) if n > done), whole]
 
 
 def _steps(policy: Path) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, final
 
 from interverse.agents.pixel import AUGMENTATIONS
@@ -28,40 +27,34 @@ TITLES = {
     2: "Table 2: what is lost when one factor of the look varies",
     3: "Table 3: how long each task is trained",
 }
-TASKS: Mapping[str, str] = MappingProxyType(
-    {
-        "Ball in Cup Catch": "control/ball_in_cup_catch-v1",
-        "Cartpole Balance": "control/cartpole_balance-v1",
-        "Cheetah Run": "control/cheetah_run-v1",
-        "Finger Spin": "control/finger_spin-v1",
-        "Hopper Stand": "control/hopper_stand-v1",
-        "Walker Walk": "control/walker_walk-v1",
-    }
-)
+TASKS: Mapping[str, str] = {
+    "Ball in Cup Catch": "control/ball_in_cup_catch-v1",
+    "Cartpole Balance": "control/cartpole_balance-v1",
+    "Cheetah Run": "control/cheetah_run-v1",
+    "Finger Spin": "control/finger_spin-v1",
+    "Hopper Stand": "control/hopper_stand-v1",
+    "Walker Walk": "control/walker_walk-v1",
+}
 """The paper's name of a task -> its id."""
-METHODS: Mapping[str, str] = MappingProxyType(
-    {
-        "CURL": "curl",
-        "SAC+AE": "sac_ae",
-        "SAC+AUG": "sac_aug",
-        "SAC+CJ+AUG": "sac_cj_aug",
-        "SAC+NR+AUG": "sac_nr_aug",
-    }
-)
+METHODS: Mapping[str, str] = {
+    "CURL": "curl",
+    "SAC+AE": "sac_ae",
+    "SAC+AUG": "sac_aug",
+    "SAC+CJ+AUG": "sac_cj_aug",
+    "SAC+NR+AUG": "sac_nr_aug",
+}
 """The paper's name of a method -> the agent's."""
-AGENTS: Mapping[str, str] = MappingProxyType(
-    {
-        **METHODS,
-        "DrQ": "drq",
-        "DrQ-v2": "drq_v2",
-        "RAD": "rad",
-        "SAC": "sac_pixels",
-        "SGQN": "sgqn",
-        "SODA": "soda",
-        "SVEA": "svea",
-        "TD-MPC2": "tdmpc2",
-    }
-)
+AGENTS: Mapping[str, str] = {
+    **METHODS,
+    "DrQ": "drq",
+    "DrQ-v2": "drq_v2",
+    "RAD": "rad",
+    "SAC": "sac_pixels",
+    "SGQN": "sgqn",
+    "SODA": "soda",
+    "SVEA": "svea",
+    "TD-MPC2": "tdmpc2",
+}
 """The same with agents that no table of the paper has; Figure 2 shows DrQ."""
 CONDITIONS = {
     "None": "train",
@@ -142,45 +135,43 @@ class DmcrBudget:
     world: Mapping[str, Any] = field(default_factory=dict)
 
 
-BUDGETS: Mapping[str, DmcrBudget] = MappingProxyType(
-    {
-        "full": DmcrBudget(preset="paper"),
-        "reduced": DmcrBudget(
-            preset="small",
-            runs=2,
-            looks=25,
-            starts=2,
-            train_episodes=50,
-            renderings=100,
-            trained_looks=(3, 0),
-            sweeps={5: (0.0, 0.5, 1.0), 6: (0.0, 1e-4, 1e-2)},
-        ),
-        "smoke": DmcrBudget(
-            preset="small",
-            steps=24,
-            runs=1,
-            looks=3,
-            starts=1,
-            train_episodes=3,
-            renderings=3,
-            trained_looks=(2, 0),
-            sweeps={5: (0.0, 1.0), 6: (0.0, 1e-2)},
-            augmentations=("drq", "rotate"),
-            tasks=("Cartpole Balance",),
-            methods=("CURL", "SAC+AUG"),
-            hyper={
-                "image_size": 32,
-                "filters": 4,
-                "features": 8,
-                "hidden": 16,
-                "batch": 8,
-                "capacity": 100,
-                "warm_up": 8,
-            },
-            world={"max_steps": 4, "quality": "fast"},
-        ),
-    }
-)
+BUDGETS: Mapping[str, DmcrBudget] = {
+    "full": DmcrBudget(preset="paper"),
+    "reduced": DmcrBudget(
+        preset="small",
+        runs=2,
+        looks=25,
+        starts=2,
+        train_episodes=50,
+        renderings=100,
+        trained_looks=(3, 0),
+        sweeps={5: (0.0, 0.5, 1.0), 6: (0.0, 1e-4, 1e-2)},
+    ),
+    "smoke": DmcrBudget(
+        preset="small",
+        steps=24,
+        runs=1,
+        looks=3,
+        starts=1,
+        train_episodes=3,
+        renderings=3,
+        trained_looks=(2, 0),
+        sweeps={5: (0.0, 1.0), 6: (0.0, 1e-2)},
+        augmentations=("drq", "rotate"),
+        tasks=("Cartpole Balance",),
+        methods=("CURL", "SAC+AUG"),
+        hyper={
+            "image_size": 32,
+            "filters": 4,
+            "features": 8,
+            "hidden": 16,
+            "batch": 8,
+            "capacity": 100,
+            "warm_up": 8,
+        },
+        world={"max_steps": 4, "quality": "fast"},
+    ),
+}
 
 # -------------------------------------------------------------------------------- what is trained
 

@@ -154,8 +154,22 @@ def draw_bars(
             error_kw={"ecolor": style.INK, "elinewidth": 0.9, "capsize": min(3.0, 14 * width)},
             label=experiment,
         )
-        if len(experiments) * len(protocols) <= _MOST_PRINTED:
-            _print_values(axes, x, cells)
+        few = len(experiments) * len(protocols) <= _MOST_PRINTED
+        known = [pair for pair in zip(x, cells, strict=True) if np.isfinite(pair[1].value)]
+        for place, cell in known if few else ():
+            hangs = cell.value < 0  # a bar below zero has its number below it
+            end = cell.low if hangs else cell.high
+            text = f"{cell.value:.{min(decimals(cell.value), 2)}f}"
+            text += f"\n{cell.statistic}" if cell.statistic else ""
+            axes.annotate(
+                text,
+                (place, cell.value if np.isnan(end) else end),
+                (0, -2 if hangs else 2),
+                textcoords="offset points",
+                ha="center",
+                va="top" if hangs else "bottom",
+                fontsize=7.5,
+            )
     axes.set_xticks(range(len(protocols)), protocols, fontweight="bold")
     axes.set_xlim(-0.6, len(protocols) - 0.4)
     axes.tick_params(axis="x", length=0)
@@ -171,24 +185,6 @@ def _whisker(cell: Estimate) -> tuple[float, float]:
     """Returns the lengths below and above the estimate; NaN, not drawn, if an end is not known."""
     low, high = cell.value - cell.low, cell.high - cell.value
     return (max(low, 0.0), max(high, 0.0)) if np.isfinite([low, high]).all() else (np.nan, np.nan)
-
-
-def _print_values(axes: Axes, x: np.ndarray, cells: Sequence[Estimate]) -> None:
-    for place, cell in zip(x, cells, strict=True):
-        if np.isfinite(cell.value):
-            hangs = cell.value < 0  # a bar below zero has its number below it
-            end = cell.low if hangs else cell.high
-            text = f"{cell.value:.{min(decimals(cell.value), 2)}f}"
-            text += f"\n{cell.statistic}" if cell.statistic else ""
-            axes.annotate(
-                text,
-                (place, cell.value if np.isnan(end) else end),
-                (0, -2 if hangs else 2),
-                textcoords="offset points",
-                ha="center",
-                va="top" if hangs else "bottom",
-                fontsize=7.5,
-            )
 
 
 def _draw_grid(axes: Axes, grid: Grid) -> None:

@@ -52,7 +52,9 @@ def response(
     last = results.final()
     scores = last.scores(metric)
     names = last.variables if variables is None else variables
-    components = [c for name in names for c in _components(last, name) if _varies(c, scores)]
+    every = [c for name in names for c in _components(last, name)]
+    known = [c.values[~np.isnan(c.values) & ~np.isnan(scores)] for c in every]
+    components = [c for c, seen in zip(every, known, strict=True) if np.unique(seen).size > 1]
     if not components:
         return style.blank("No variable was set to more than one value in a scored episode")
     if variables is None:
@@ -90,11 +92,6 @@ def _components(results: Results, variable: str) -> list[_Component]:
         title = f"{label} ({unit})" if unit else label
         found.append(_Component(label=title, values=values[:, i], spaces=spaces))
     return found
-
-
-def _varies(component: _Component, scores: NDArray[np.float64]) -> bool:
-    known = component.values[~np.isnan(component.values) & ~np.isnan(scores)]
-    return known.size > 1 and bool(np.ptp(known) > 0)
 
 
 def _bins(values: NDArray[np.float64]) -> list[NDArray[np.intp]]:
