@@ -242,7 +242,20 @@ class Driver:
         says whether values must lie in the active space, or which variables' must.
         """
         before = self.seeds[index], self.episodes[index]
-        self._address(index, seeds, episode)
+        # Malformed seeds and numbers raise before anything changes.
+        numbers = None if episode is None else check_episodes(episode, len(index))
+        given_seeds = [None] * len(index) if seeds is None else seeds
+        checked = [None if seed is None else check_seed(seed) for seed in given_seeds]
+        seeded = np.array([seed is not None for seed in checked], dtype=bool)
+        self.seeds[index[seeded]] = [seed for seed in checked if seed is not None]
+        self.episodes[index[seeded]] = 0
+        others = index[~seeded]
+        never = others[self.episodes[others] < 0]
+        self.seeds[never] = [fresh_seed() for _ in never]
+        self.episodes[others] += 1
+        if numbers is not None:
+            self.episodes[index] = numbers
+        self.steps[index] = 0
         if not len(index):
             return
         self.running[index] = self.ended[index] = False
@@ -269,63 +282,25 @@ class Driver:
         check: bool | Collection[str],
     ) -> dict[str, NDArray[Any]]:
         """Puts worlds at the start of an episode; returns the values that they start under."""
-        noise = self._noise(index)
+        # Values are judged by the new episode's, never by the last one's.
+        noise, graph = self._noise(index), self.world.graph
         refused = dict(self.world.reset(index, noise, {}))
-        given = self._starting_values(index, noise, do, check=check)
-        if given:
-            refused = dict(self.world.reset(index, noise, given))
-            refused |= self.rules.hold(given, index, refused)
-        elif refused:
-            refused = {
-                w: f"the defaults cannot be in this episode: {r}" for w, r in refused.items()
-            }
-        self._raise_refused(refused, given or self.world.options.defaults)
-        return given
-
-    def _starting_values(
-        self,
-        index: Index,
-        noise: Noise,
-        do: Mapping[str, Any] | Intervention | None,
-        *,
-        check: bool | Collection[str],
-    ) -> dict[str, NDArray[Any]]:
-        """Returns the values that episodes start under: the world's own, then those of `do`.
-
-        They are judged by the new episode's values, never by the last one's.
-        """
-        graph = self.world.graph
         given = {} if do is None else self.rules.resolve(do, index, noise)
         if self.starting_values:
             given = graph.updated(self.rules.resolve(self.starting_values, index, noise), given)
         changed = {n: differs(r, self.rules.read(n)[index]) for n, r in given.items()}
         self._raise_refused(self.rules.outside(given, index, changed, check=check), given)
-        always = self.world.starting_values
-        if always:
+        if always := self.world.starting_values:
             rows = {name: np.repeat(row, len(index), axis=0) for name, row in always.items()}
             given = graph.updated(rows, given)
+        if given:
+            refused = dict(self.world.reset(index, noise, given))
+            refused |= self.rules.hold(given, index, refused)
+        elif refused:
+            told = "the defaults cannot be in this episode"
+            refused = {world: f"{told}: {reason}" for world, reason in refused.items()}
+        self._raise_refused(refused, given or self.world.options.defaults)
         return given
-
-    def _address(
-        self,
-        index: Index,
-        seeds: Sequence[int | None] | None,
-        episode: int | Sequence[int] | None,
-    ) -> None:
-        """Sets seeds, episodes and steps; malformed ones raise before anything changes."""
-        numbers = None if episode is None else check_episodes(episode, len(index))
-        given = [None] * len(index) if seeds is None else seeds
-        checked = [None if seed is None else check_seed(seed) for seed in given]
-        seeded = np.array([seed is not None for seed in checked], dtype=bool)
-        self.seeds[index[seeded]] = [seed for seed in checked if seed is not None]
-        self.episodes[index[seeded]] = 0
-        others = index[~seeded]
-        never = others[self.episodes[others] < 0]
-        self.seeds[never] = [fresh_seed() for _ in never]
-        self.episodes[others] += 1
-        if numbers is not None:
-            self.episodes[index] = numbers
-        self.steps[index] = 0
 
     def _noise(self, index: Index) -> Noise:
         return Noise(self.seeds[index], self.episodes[index], self.steps[index])
@@ -341,8 +316,10 @@ class Driver:
 
         `actions` has a row for every world; rows of worlds not in `index` are ignored.
         """
-        if 0 in self.running.tobytes() and not self._only_diverged():  # faster than all()
-            raise ResetNeededError("step before reset", fix="Call reset() first")
+        if 0 in self.running.tobytes():  # faster than all()
+            stopped = {*np.flatnonzero(~self.running)}
+            if not (self.skips_diverged and stopped <= self.diverged.keys()):
+                raise ResetNeededError("step before reset", fix="Call reset() first")
         self._advance(checked := self._checked(actions), index)
         moment = self.transition()
         self.ended[index] = moment.ended[index]
@@ -372,9 +349,6 @@ class Driver:
                     raise
                 self.diverged |= dict.fromkeys(broken, f"diverged: {error}".rstrip("."))
                 index = index[~np.isin(index, broken)]
-
-    def _only_diverged(self) -> bool:
-        return self.skips_diverged and set(np.flatnonzero(~self.running)) <= self.diverged.keys()
 
     def transition(self) -> Transition:
         """Returns every world's observation, score and limits as they stand."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, final
 
 import gymnasium as gym
@@ -81,7 +82,8 @@ class CopyableEnv:
         latched = {name: rows[0] for name, rows in driver.world.starting_values.items()}
         parts = [{n: vars(self)[n] for n in _OF_ENV if n in vars(self)}]
         parts += [{n: getattr(driver, n) for n in (*_OF_DRIVER, *_LOG)}]
-        return _make_again, (type(self), dict(self._made_with)), (moment, latched, *parts)
+        make = partial(type(self), **self._made_with)
+        return make, (), (moment, latched, *parts)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         moment, latched, mine, of_driver = state
@@ -94,10 +96,6 @@ class CopyableEnv:
 
     def __copy__(self) -> Any:
         return copy.deepcopy(self)  # worlds cannot be shared
-
-
-def _make_again(kind: Any, made_with: Mapping[str, Any]) -> Any:
-    return kind(**made_with)
 
 
 @final
@@ -156,7 +154,8 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Advances the world by one action."""
-        moment = self.driver.step(_lead(action), _ALL)
+        array = isinstance(action, _ARRAYS) or hasattr(action, "detach")
+        moment = self.driver.step(action[None] if array else [action], _ALL)
         if self._window is not None:
             self.render()
         terminated, truncated = bool(moment.terminated[0]), bool(moment.truncated[0])
@@ -239,12 +238,6 @@ def nested(info: dict[str, Any], owners: Collection[str]) -> dict[str, Any]:
         else:
             out[name] = value
     return out
-
-
-def _lead(action: Any) -> Any:
-    if isinstance(action, _ARRAYS) or hasattr(action, "detach"):
-        return action[None]
-    return [action]
 
 
 @final

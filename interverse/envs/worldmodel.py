@@ -124,16 +124,11 @@ def _space(variable: Variable, name: SpaceName) -> Any:
     return swm_spaces.Box(low, high, dtype=kind, init_value=first)
 
 
-def _register() -> None:
-    for world_id in WORLDS:
-        name = f"worldmodel/{world_id.replace('/', '-')}"
-        if name not in gym.registry:
-            gym.register(
-                id=name,
-                entry_point="interverse.envs.worldmodel:VariationEnv",
-                kwargs={"world_id": world_id},
-                disable_env_checker=True,
-            )
-
-
-_register()
+for _id in WORLDS:
+    if (_name := f"worldmodel/{_id.replace('/', '-')}") not in gym.registry:
+        gym.register(
+            id=_name,
+            entry_point="interverse.envs.worldmodel:VariationEnv",
+            kwargs={"world_id": _id},
+            disable_env_checker=True,
+        )

@@ -112,7 +112,13 @@ def sap(latents: ArrayLike, factors: ArrayLike) -> float:
     squared = correlations(left, right) ** 2
     for place, column in enumerate(right.T):
         if is_discrete(column):
-            squared[:, place] = [_stump(latent, column) for latent in left.T]
+            for number, latent in enumerate(left.T):
+                squared[number, place] = 0.0
+                if np.ptp(latent) > 0 and len(np.unique(column)) > 1:
+                    ready = ((latent - latent.mean()) / latent.std())[:, None]
+                    told = column.astype(str)  # 0 and 0.8 are categories too
+                    score = LogisticRegression(max_iter=300).fit(ready, told).score(ready, told)
+                    squared[number, place] = _above_commonest(float(score), told)
     return _gap(squared)
 
 
@@ -194,15 +200,6 @@ def _focus(weights: Floats) -> float:
     shares = weights / total
     shares = shares[shares > 0]
     return float(1 + np.sum(shares * np.log(shares)) / np.log(len(weights)))
-
-
-def _stump(latent: Floats, column: Floats) -> float:
-    if np.ptp(latent) <= 0 or len(np.unique(column)) < 2:
-        return 0.0
-    ready = ((latent - latent.mean()) / latent.std())[:, None]
-    told = column.astype(str)  # 0 and 0.8 are categories too
-    accuracy = LogisticRegression(max_iter=300).fit(ready, told).score(ready, told)
-    return _above_commonest(float(accuracy), told)
 
 
 def _gap(scores: Floats) -> float:
