@@ -66,8 +66,19 @@ class Registry:
         self._rows[name] = entry
 
     def __getitem__(self, name: str) -> Entry:
-        known = self._find(name) if isinstance(name, str) else None
-        if known is None or known not in self._rows:
+        known = name
+        if isinstance(name, str) and name not in self._rows:
+            self.load_entry_points()
+            module, colon, rest = name.rpartition(":")
+            if colon and name not in self._rows:  # `module:name`: the module must add the row
+                try:
+                    importlib.import_module(module)
+                except (ImportError, ValueError) as error:  # the latter for an empty name
+                    told = f"{self.kind} {name!r}: module {module!r} cannot be imported: {error}"
+                    fix = "Install it or run where it lies; it must call interverse.register"
+                    raise UnknownNameError(told, fix=fix) from error
+                known = rest
+        if not isinstance(name, str) or known not in self._rows:
             raise UnknownNameError(unknown(self.kind, name, self._rows))
         return self._rows[known]
 
@@ -81,22 +92,6 @@ class Registry:
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._rows
-
-    def _find(self, name: str) -> str:
-        """Returns the row of a name; `module:name` imports the module, which must add the row."""
-        module, colon, rest = name.rpartition(":")
-        if name not in self._rows:
-            self.load_entry_points()
-        if not colon or name in self._rows:
-            return name
-        try:
-            importlib.import_module(module)
-        except (ImportError, ValueError) as error:  # the latter for an empty name
-            raise UnknownNameError(
-                f"{self.kind} {name!r}: module {module!r} cannot be imported: {error}",
-                fix="Install it or run where it lies; it must call interverse.register",
-            ) from error
-        return rest
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)

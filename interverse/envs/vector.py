@@ -79,7 +79,15 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
         if not len(index) and not self.driver.running.all():
             told = "reset_mask selects no world before any reset"
             raise ResetNeededError(told, fix="Call reset() first")
-        seeds = self._seeds(seed, index)
+        seeds: list[int | None] | None = None
+        if isinstance(seed, int | np.integer):
+            seeds = [check_seed(seed) + i for i in index.tolist()]
+        elif seed is not None:
+            several = isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str)
+            if not several or len(seed) != self.num_envs:
+                one_each = f"a number, or one per world, {self.num_envs}"
+                raise InvalidValueError(f"seed is {seed!r}", allowed=one_each)
+            seeds = [seed[i] for i in index.tolist()]
         if "snapshot" in chosen:
             self.driver.restore(chosen["snapshot"], index)
         else:
@@ -88,21 +96,6 @@ class WorldVectorEnv(CopyableEnv, VectorEnv[Any, Any, Any]):
             )
         moment = self.driver.transition()
         return moment.observation, self._told(moment, self._everyone)
-
-    def _seeds(
-        self, seed: int | Sequence[int | None] | None, index: Any
-    ) -> list[int | None] | None:
-        if seed is None:
-            return None
-        if isinstance(seed, int | np.integer):
-            start = check_seed(seed)
-            return [start + i for i in index.tolist()]
-        several = isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str)
-        if not several or len(seed) != self.num_envs:
-            raise InvalidValueError(
-                f"seed is {seed!r}", allowed=f"a number, or one per world, {self.num_envs}"
-            )
-        return [seed[i] for i in index.tolist()]
 
     @property
     def resets_next(self) -> NDArray[np.bool_]:

@@ -113,7 +113,15 @@ def _third_version(weights: bytes, card: Mapping[str, Any]) -> ExportedPolicy | 
         kept |= {f"{i}.{part}": tensors[f"{name}.{part}"] for part in ("weight", "bias")}
     width = int(kept["0.weight"].shape[1])
     kept |= {"obs.mean": torch.zeros(width), "obs.std": torch.ones(width)}
-    low, high, start = _actions(card["action_space"], len(kept[f"{len(names) - 1}.bias"]))
+    space, start = card["action_space"], None  # the first of a choice, if it is one
+    kind = str(space.get(":type:"))
+    if "Box" in kind:
+        low, high = (printed_numbers(space[side]).tolist() for side in ("low", "high"))
+    elif "Discrete" in kind and "Multi" not in kind:
+        low = high = [0.0] * len(kept[f"{len(names) - 1}.bias"])
+        start = int(space.get("start", 0))
+    else:
+        raise ValueError(f"actions of {kind}")
     check_bounds(low, high)
     check_chain(kept, [str(i) for i in range(len(names))], width, len(low))
     policy = ExportedPolicy(
@@ -176,17 +184,6 @@ class GreedyPolicy:
         with torch.no_grad():
             found = self.scores.output(torch.as_tensor(seen, dtype=torch.float32))
         return found.argmax(dim=1).numpy().astype(np.int64) + self.start
-
-
-def _actions(space: Mapping[str, Any], width: int) -> tuple[list[float], list[float], int | None]:
-    """Returns the bounds of an action and, if it is a number of a choice, the first number."""
-    kind = str(space.get(":type:"))
-    if "Box" in kind:
-        low, high = (printed_numbers(space[side]).tolist() for side in ("low", "high"))
-        return low, high, None
-    if "Discrete" in kind and "Multi" not in kind:
-        return [0.0] * width, [0.0] * width, int(space.get("start", 0))
-    raise ValueError(f"actions of {kind}")
 
 
 def _inputs(space: Mapping[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from interverse.core.errors import FileFormatError
 
 MOST_BYTES = 8 * 2**20
 _DEEPEST = 64
+_PLAIN = str | int | float | None
 
 
 def plain(value: Any, other: Callable[[Any], Any] = str) -> Any:
@@ -50,8 +51,13 @@ def parse_json(text: str | bytes, what: str = "the text") -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{what} is no JSON: {error}") from error
-    _check_depth(value, what)
-    return value
+    level = [value]  # deeper than anything written here is refused
+    for _ in range(_DEEPEST):
+        inner = [part.values() if isinstance(part, Mapping) else part for part in level]
+        level = [part for parts in inner if not isinstance(parts, _PLAIN) for part in parts]
+        if not level:
+            return value
+    raise FileFormatError(f"{what} is nested", allowed=f"at most {_DEEPEST} levels deep")
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -71,19 +77,3 @@ def read_json_object(path: str | os.PathLike[str]) -> dict[str, Any]:
         kind = type(value).__name__
         raise FileFormatError(f"{path} holds a {kind}", allowed="a JSON object")
     return value
-
-
-def _check_depth(value: Any, what: str) -> None:
-    """Raises if values are nested deeper than anything written here."""
-    level = [value]
-    for _ in range(_DEEPEST):
-        deeper: list[Any] = []
-        for item in level:
-            if isinstance(item, Mapping):
-                deeper += item.values()
-            elif isinstance(item, list):
-                deeper += item
-        if not deeper:
-            return
-        level = deeper
-    raise FileFormatError(f"{what} is nested", allowed=f"at most {_DEEPEST} levels deep")

@@ -25,7 +25,16 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
             source, thrift_string_size_limit=_THRIFT, thrift_container_size_limit=_THRIFT
         )
         with file:
-            _check(file, source)
+            about, values, unfolded = file.metadata, 0, 0
+            check_count(source.name, about.num_columns, _MOST_COLUMNS)
+            check_count(source.name, about.num_row_groups)
+            for group in map(about.row_group, range(about.num_row_groups)):
+                columns = [group.column(i) for i in range(group.num_columns)]
+                values += sum(max(column.num_values, group.num_rows) for column in columns)
+                unfolded += sum(column.total_uncompressed_size for column in columns)
+                most = max(values, about.num_rows)
+                check_count(f"{source.name}, as numbers,", most, _MOST_VALUES)
+            check_unfolded(source.name, unfolded=unfolded, stored=source.stat().st_size)
             texts = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
         table = pq.read_table(source, read_dictionary=texts, use_threads=False)
         table = _decoded(table, source.name)
@@ -39,20 +48,6 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
             f"{source} is truncated or not a Parquet file ({first})",
             fix="Make it again: a finished evaluation is not repeated, only what is missing",
         ) from None
-
-
-def _check(file: pq.ParquetFile, path: Path) -> None:
-    about = file.metadata
-    check_count(path.name, about.num_columns, _MOST_COLUMNS)
-    check_count(path.name, about.num_row_groups)
-    groups = [about.row_group(i) for i in range(about.num_row_groups)]
-    values = unfolded = 0
-    for group in groups:
-        columns = [group.column(i) for i in range(group.num_columns)]
-        values += sum(max(column.num_values, group.num_rows) for column in columns)
-        unfolded += sum(column.total_uncompressed_size for column in columns)
-        check_count(f"{path.name}, as numbers,", max(values, about.num_rows), _MOST_VALUES)
-    check_unfolded(path.name, unfolded=unfolded, stored=path.stat().st_size)
 
 
 def _decoded(table: pa.Table, name: str) -> pa.Table:

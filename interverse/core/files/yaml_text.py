@@ -59,16 +59,12 @@ def parse_yaml(text: str | bytes, what: str = "the text") -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, FileFormatError):
             raise
-        raise FileFormatError(f"{what}{_where(error)}") from error
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        known = mark is not None and problem is not None
+        where = f", line {mark.line + 1}," if known else ""
+        told = " ".join(str(problem if known else error).split())[:200]
+        raise FileFormatError(f"{what}{where} is no YAML: {told}") from error
     return None if node is None else _value(node, what)
-
-
-def _where(error: Exception) -> str:
-    """Returns the line of a mistake and what it is."""
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    if mark is None or problem is None:
-        return f" is no YAML: {' '.join(str(error).split())[:200]}"
-    return f", line {mark.line + 1}, is no YAML: {' '.join(problem.split())[:200]}"
 
 
 def check_keys(given: Mapping[str, Any], known: Collection[str], where: str) -> None:
