@@ -233,7 +233,13 @@ class Grasp:
 
 
 def choose(
-    sight: ArenaState, block: Boxes, goal: Boxes, others: Boxes, *, rank: NDArray[np.int64]
+    joints: Floats,
+    height: Floats,
+    block: Boxes,
+    goal: Boxes,
+    others: Boxes,
+    *,
+    rank: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Returns the number of the best grasp of every world, or of the rank-th best, (N,)."""
     count, n = len(NORMALS), len(block.position)
@@ -242,15 +248,12 @@ def choose(
     cost = np.zeros(count * n)
     for place in (block, goal):
         near = Boxes(place.position, block.size, place.yaw, place.lean).at(both)
-        cost += _cost(sight, both, grasp, near, others.at(both))
+        cost += _cost(joints[both], height[both], grasp, near, others.at(both))
     order = np.argsort(cost.reshape(count, n), axis=0, kind="stable")
     return order[rank % count, np.arange(n)]
 
 
-def _cost(
-    sight: ArenaState, rows: NDArray[np.int64], grasp: Grasp, block: Boxes, others: Boxes
-) -> Floats:
-    height, joints = sight.height[rows], sight.joints[rows]
+def _cost(joints: Floats, height: Floats, grasp: Grasp, block: Boxes, others: Boxes) -> Floats:
     at = grasp.ring(block.position, block.yaw, block.size, 0.0)
     z = np.broadcast_to((block.position[:, 2] + GRIP)[:, None, None], (*at.shape[:2], 1))
     tips = np.concatenate([at, z], axis=-1)
@@ -260,7 +263,11 @@ def _cost(
     outward = turn(grasp.normals, block.yaw[:, None])
     above = knees(angles, height)
     lean = ((above - tips)[..., :2] * outward).sum(axis=-1)
-    room = _room(tips, above, others)
+    room = np.full(tips.shape[:2], np.inf)  # around each lower link, negative if it touches
+    for share in _ALONG_LEG:
+        points = tips + share * (above - tips)
+        free = clearance(points[..., :2], points[..., 2] - TIP, others) - TIP - _CLEARANCE
+        room = np.minimum(room, free)
     return (
         _COSTS["reach"] * np.sqrt((missed * missed).sum(axis=-1)).sum(axis=-1)
         + _COSTS["bend"] * np.clip(_BEND - np.abs(angles[:, 2::3]), 0.0, None).sum(axis=-1)
@@ -268,16 +275,6 @@ def _cost(
         + _COSTS["touch"] * np.clip(-room, 0.0, None).sum(axis=-1)
         + _COSTS["motion"] * np.abs(angles - joints).sum(axis=-1)
     )
-
-
-def _room(tips: Floats, above: Floats, others: Boxes) -> Floats:
-    """Returns the free space around each finger's lower link, negative if it touches, (N, 3)."""
-    least = np.full(tips.shape[:2], np.inf)
-    for share in _ALONG_LEG:
-        points = tips + share * (above - tips)
-        free = clearance(points[..., :2], points[..., 2] - TIP, others) - TIP - _CLEARANCE
-        least = np.minimum(least, free)
-    return least
 
 
 def clearance(points: Floats, heights: Floats, boxes: Boxes) -> Floats:

@@ -127,26 +127,15 @@ class TriFingerOptions(WorldOptions):
                 f"contacts or constraints are given with device={self.device!r}",
                 allowed="None, for MuJoCo on the CPU has room for any number",
             )
-        self._check_cameras()
-        self._check_rewards()
-
-    def _check_cameras(self) -> None:
-        count = len(OBSERVATION_CAMERAS)
-        chosen = tuple(self.cameras)
-        if (
-            not chosen
-            or any(c not in range(count) for c in chosen)
-            or len(set(chosen)) < len(chosen)
-        ):
+        count, chosen = len(OBSERVATION_CAMERAS), tuple(self.cameras)
+        known = all(c in range(count) for c in chosen)
+        if not chosen or not known or len(set(chosen)) < len(chosen):
             raise InvalidValueError(
                 f"cameras is {self.cameras!r}", allowed=f"distinct numbers of 0 to {count - 1}"
             )
         for kind in tuple(self.picture_kinds) or (None,):
             check_name("picture_kinds", kind, PICTURES)
-
-    def _check_rewards(self) -> None:
-        weights = self.dense_reward_weights
-        single = self.fractional_reward_weight
+        weights, single = self.dense_reward_weights, self.fractional_reward_weight
         numbers = [*(() if weights is None else weights), *(() if single is None else (single,))]
         if not all(isinstance(w, int | float | np.number) and _is_weight(w) for w in numbers):
             raise InvalidValueError(

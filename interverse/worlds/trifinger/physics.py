@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -31,8 +30,7 @@ _MASSES = ("link/mass", "block/mass", "block/size")
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class _Parked:
+class _Parked(NamedTuple):
     """The blocks of all worlds that are not in use: P rows and columns of positions, velocities."""
 
     rows: Array  # (P, 1)
@@ -63,17 +61,13 @@ class Physics:
         # on the CPU the drag is NumPy code, whichever arrays the world is made of: the same bits
         self._moving = [host_view(live(name)) for name in ("qpos", "qvel", "qfrc_applied")]
         on_cpu = isinstance(self._moving[0], np.ndarray)
-        self._whole = self._plain if on_cpu else RecordedDrag(*self._moving).follow
+        self._recorded = None if on_cpu else RecordedDrag(*self._moving)
         self._qpos, self._qvel, self._controls = live("qpos"), live("qvel"), live("ctrl")
         self._targets = live("act") if scene.servo_lag > 0 else None  # of the servos
         self._blocks = scene.block_count
         self.watch: ActiveEdges | None = None  # sampled before every substep
         self._datum = like((0.0, 0.0, DATUM), self._qpos)
         self._xyzw = self.asarray([4, 5, 6, 3])  # columns of a free body's pose, which has w first
-
-    def _plain(self, law: DragLaw) -> Callable[[], None]:
-        """Returns what writes the drag on every world."""
-        return functools.partial(add_drag, law, *self._moving)
 
     def capsules(self) -> Capsules:
         """Returns the links' collision shapes as the model has them."""
@@ -92,15 +86,17 @@ class Physics:
             push = functools.partial(_watched, functools.partial(self.watch.sample, worlds), push)
         self.engine.step(worlds, count, before=push)
         self._read_back(store, worlds)
-        if parked is not None:
-            self._park(store, worlds, parked)
-
-    def _park(self, store: Store, worlds: Index, parked: _Parked) -> None:
-        """Puts blocks that are not in use back to where they wait, and out of sight."""
+        if parked is None:
+            return
+        # blocks that are not in use go back to where they wait, and out of sight
         self._qpos[parked.rows, parked.qpos] = parked.pose
         self._keep_still(parked)
         self.engine.wrote(worlds)
-        _hide(store.rows, store.index(worlds))
+        rows, where = store.rows, store.index(worlds)
+        used = rows["block/used"][where][..., None]
+        for key, nowhere in _NOWHERE.items():
+            values = rows[key][where]
+            rows[key][where] = namespace(used).where(used, values, like(nowhere, values))
 
     def _push(
         self, store: Store, worlds: Index, parked: _Parked | None
@@ -146,7 +142,9 @@ class Physics:
         """Returns the drag's coefficients for the present masses, and what acts on every world."""
         links, mass, size = (host_view(rows[key]) for key in _MASSES)
         law = drag_law(links, mass, box_inertia(mass, size))
-        return law, self._whole(law)
+        if self._recorded is not None:
+            return law, self._recorded.follow(law)
+        return law, functools.partial(add_drag, law, *self._moving)
 
     def torques(self, rows: Rows, commands: Array) -> Array:
         """Returns what the joints get from their motors now, (N, 9), N m."""
@@ -178,16 +176,7 @@ def _watched(watch: Callable[[], None], push: Callable[[], None] | None) -> None
         push()
 
 
-def _hide(rows: Rows, where: Any) -> None:
-    """Gives blocks that are not in use the place that stands for nowhere."""
-    used = rows["block/used"][where][..., None]
-    xp = namespace(used)
-    for key, nowhere in _NOWHERE.items():
-        values = rows[key][where]
-        rows[key][where] = xp.where(used, values, like(nowhere, values))
-
-
-_NOWHERE = {
+_NOWHERE = {  # what stands for the place of a block that is not in use
     "block/position": (0.0, 0.0, 0.0),
     "block/orientation": (0.0, 0.0, 0.0, 1.0),
     "block/linear_velocity": (0.0, 0.0, 0.0),
@@ -229,17 +218,11 @@ def _inertia_rules(scene: ArenaScene) -> tuple[Solid | ScaledInertia, ...]:
         for finger in FINGERS
         for link in HINGED
     )
-    meshed = tuple(
-        ScaledInertia(body=f"block_{i}", mass=block.mass, inertia=_inertia(block))
-        for i, block in enumerate(scene.blocks)
-        if block.mesh is not None
-    )
-    solid = [
-        i for i in range(scene.block_count) if i >= len(scene.blocks) or not scene.blocks[i].mesh
-    ]
-    return links + meshed + tuple(Solid(f"block_{i}", f"block_{i}") for i in solid)
-
-
-def _inertia(block: Block) -> tuple[float, float, float]:
-    x, y, z = box_inertia(np.array(block.mass), np.array(block.size)).tolist()
-    return x, y, z
+    blocks: list[Solid | ScaledInertia] = []
+    for i in range(scene.block_count):
+        block = scene.blocks[i] if i < len(scene.blocks) else Block()
+        name, inertia = f"block_{i}", box_inertia(np.array(block.mass), np.array(block.size))
+        x, y, z = inertia.tolist()
+        meshed = ScaledInertia(body=name, mass=block.mass, inertia=(x, y, z))
+        blocks.append(meshed if block.mesh else Solid(name, name))
+    return (*links, *blocks)

@@ -81,10 +81,8 @@ class Photographer(_Looks):
             shadows: whether lights cast shadows.
         """
         model = copy.copy(model)
-        quality = model.vis.quality
-        quality.shadowsize, quality.offsamples = (
-            (_QUICK_SHADOWS, 0) if quick else (_FINE_SHADOWS, 8)
-        )
+        shadow, samples = (_QUICK_SHADOWS, 0) if quick else (_FINE_SHADOWS, 8)
+        model.vis.quality.shadowsize, model.vis.quality.offsamples = shadow, samples
         if quick:
             model.vis.global_.offwidth = model.vis.global_.offheight = 1
         if not shadows:

@@ -160,12 +160,6 @@ def inverse_kinematics(tips: Array, near: Array, height: Array | float = HEIGHT)
     x, y = x - base_x, y - base_y
     out, side = cos * x + sin * y, cos * y - sin * x
     rise = z + DATUM - (height if isinstance(height, float) else height[..., None])
-    found = _nearest(xp, _solutions(xp, out, side, rise), xp.stack(_by_finger(near)))
-    return xp.reshape(xp.stack([found[0], found[1], found[2]], axis=-1), tips.shape)
-
-
-def _solutions(xp: Any, out: Array, side: Array, rise: Array) -> list[Array]:
-    """Returns the four joint triples for tips in the finger frames, each (3, ..., fingers)."""
     down = xp.sqrt((side * side + rise * rise - _SIDE * _SIDE).clip(0.0, None))
     azimuth = xp.atan2(rise, side)
     # the bend's cosine; beyond full stretch the leg points straight at the target
@@ -176,7 +170,8 @@ def _solutions(xp: Any, out: Array, side: Array, rise: Array) -> list[Array]:
         turn = xp.atan2(sign * down, xp.zeros_like(down) + _SIDE) - azimuth
         lean = xp.atan2(-out, -sign * down)
         triples += [xp.stack([turn, lean - b / 2, b]) for b in (bend, -bend)]
-    return triples
+    found = _nearest(xp, triples, xp.stack(_by_finger(near)))
+    return xp.reshape(xp.stack([found[0], found[1], found[2]], axis=-1), tips.shape)
 
 
 def _nearest(xp: Any, triples: list[Array], near: Array) -> Array:
@@ -185,7 +180,7 @@ def _nearest(xp: Any, triples: list[Array], near: Array) -> Array:
     low, high = (like(bound, near).reshape(shape) for bound in _LIMITS)
     best = best_cost = None
     for triple in triples:
-        wrapped = _wrap(xp, triple)
+        wrapped = triple - 2 * math.pi * xp.floor(triple / (2 * math.pi) + 0.5)  # in [-pi, pi)
         inside = xp.minimum(xp.maximum(wrapped, low), high)
         # any excess over a limit outweighs every possible motion
         each = xp.abs(inside - near) + 100.0 * xp.abs(wrapped - inside)
@@ -196,11 +191,6 @@ def _nearest(xp: Any, triples: list[Array], near: Array) -> Array:
         better = cost < best_cost
         best, best_cost = xp.where(better, inside, best), xp.where(better, cost, best_cost)
     return best
-
-
-def _wrap(xp: Any, angle: Array) -> Array:
-    """Returns the angle in [-pi, pi)."""
-    return angle - 2 * math.pi * xp.floor(angle / (2 * math.pi) + 0.5)
 
 
 def _by_finger(vector: Array) -> tuple[Array, Array, Array]:

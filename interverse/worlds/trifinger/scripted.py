@@ -69,23 +69,11 @@ class Memory:
     @classmethod
     def of(cls, n: int) -> Memory:
         """Returns the memory of N worlds that have not started."""
-        phase, job, blocked, slips, grasp = (np.zeros(n, dtype=np.int64) for _ in range(5))
-        one, two, three = (np.zeros((n, 3)) for _ in range(3))
-        return cls(
-            phase,
-            np.zeros(n),
-            job,
-            blocked,
-            slips,
-            grasp,
-            np.zeros((n, 3, 3)),
-            one,
-            two,
-            three,
-            np.zeros(n),
-            np.zeros(n),
-            np.zeros(n, dtype=bool),
-        )
+        whole = dict.fromkeys(("phase", "job", "blocked", "slips", "grasp"), np.int64)
+        kinds = {**whole, "started": np.bool_}
+        shapes = {"command": (3, 3), **dict.fromkeys(("path", "offset", "level"), (3,))}
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.zeros((n, *shapes.get(k, ())), kinds.get(k, float)) for k in names))
 
     def forget(self, mask: NDArray[np.bool_]) -> None:
         """Puts the worlds in the mask back to before their start."""
@@ -130,7 +118,10 @@ class Jobs:
         """Returns the jobs of all worlds."""
         job, phase = memory.job, memory.phase
         block, goal = sight.blocks.of(job), sight.goals.of(job)
-        others = _others(sight, job)
+        count, rows = sight.blocks.yaw.shape[1], np.arange(len(job))[:, None]
+        rest = (job[:, None] + 1 + np.arange(count - 1)) % count  # blocks that are not the job's
+        parts = zip(sight.blocks.parts, sight.obstacles.parts, strict=True)
+        others = Boxes(*(np.concatenate([b[rows, rest], o], axis=1) for b, o in parts))
         square = np.abs(block.size[:, 0] - block.size[:, 1]) < 1e-3
         period = np.where(square, np.pi / 2, np.pi)
         goal_yaw = block.yaw + wrap(goal.yaw - block.yaw, period)
@@ -152,15 +143,6 @@ class Jobs:
             travel=np.maximum(TRAVEL, np.maximum(tallest, block.size[:, 2]) + ABOVE),
             unplaced=np.where(placed.all(axis=1), blocks - 1, np.argmin(placed, axis=1)),
         )
-
-
-def _others(sight: ArenaState, job: NDArray[np.int64]) -> Boxes:
-    """Returns the blocks that are not the job's, and the obstacles."""
-    count = sight.blocks.yaw.shape[1]
-    rest = (job[:, None] + 1 + np.arange(count - 1)) % count
-    rows = np.arange(len(job))[:, None]
-    parts = zip(sight.blocks.parts, sight.obstacles.parts, strict=True)
-    return Boxes(*(np.concatenate([b[rows, rest], o], axis=1) for b, o in parts))
 
 
 def wrap(angle: Floats, period: Any = 2 * np.pi) -> Floats:
@@ -268,29 +250,23 @@ class Carrier:
         rows = np.flatnonzero(memory.phase == Phase.RAISE)
         if len(rows):
             sight = jobs.sight
-            some = ArenaState(
-                sight.joints[rows],
-                sight.tips[rows],
-                sight.height[rows],
-                sight.blocks.at(rows),
-                sight.goals.at(rows),
-                sight.obstacles.at(rows),
-            )
-            goal = Boxes(*jobs.goal.parts).at(rows)
+            goal = jobs.goal.at(rows)
             goal.yaw[:] = jobs.goal_yaw[rows]
-            memory.grasp[rows] = choose(
-                some,
-                jobs.block.at(rows),
-                goal,
-                jobs.others.at(rows),
-                rank=memory.blocked[rows] + memory.slips[rows] // 2,
-            )
+            objects = jobs.block.at(rows), goal, jobs.others.at(rows)
+            rank = memory.blocked[rows] + memory.slips[rows] // 2
+            hinges = sight.joints[rows], sight.height[rows]
+            memory.grasp[rows] = choose(*hinges, *objects, rank=rank)
 
     def _steer(self, jobs: Jobs) -> None:
         """Moves on where the held block should be, and corrects for where it is."""
         memory, block, dt = self._memory, jobs.block, self._senses.step_time
         held, gripped = jobs.held, memory.phase >= Phase.LIFT
-        path = memory.path + shorten(jobs.destination - memory.path, _pace(jobs, memory) * dt)
+        # held blocks that lag or slipped go slowly
+        pace = np.select([memory.phase == p for p in _PACE], list(_PACE.values()), default=0.0)
+        lag = length(memory.path - block.position)
+        ease = np.clip((_LAG[1] - lag) / (_LAG[1] - _LAG[0]), _LAG[2], 1.0)
+        pace = pace * ease * np.where(memory.slips > 0, _CARE[0], 1.0)
+        path = memory.path + shorten(jobs.destination - memory.path, pace * dt)
         memory.path = np.where(gripped[:, None], path, block.position)
         error = np.clip(memory.path - block.position, -_NEAR, _NEAR)
         memory.offset = _integrate(memory.offset, error, memory.phase, dt, most=0.03)
@@ -367,14 +343,6 @@ def _targets(jobs: Jobs, memory: Memory) -> Floats:
     }
     places = np.stack([_raised(*at[phase]) for phase in Phase])
     return places[memory.phase, np.arange(len(memory.phase))]
-
-
-def _pace(jobs: Jobs, memory: Memory) -> Floats:
-    """Returns how fast held blocks should move, (N,), m/s: those that lag or slipped, slowly."""
-    pace = np.select([memory.phase == p for p in _PACE], list(_PACE.values()), default=0.0)
-    lag = length(memory.path - jobs.block.position)
-    ease = np.clip((_LAG[1] - lag) / (_LAG[1] - _LAG[0]), _LAG[2], 1.0)
-    return pace * ease * np.where(memory.slips > 0, _CARE[0], 1.0)
 
 
 def _sunk(jobs: Jobs) -> Floats:

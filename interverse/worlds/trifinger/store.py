@@ -22,7 +22,7 @@ from interverse.scm.store import Rows, Store, StoreSlot
 from interverse.worlds.trifinger.objects import to_cartesian
 from interverse.worlds.trifinger.penetration import BoxSet, Depths, penetrations
 from interverse.worlds.trifinger.rewards import bounds, vertical_extent
-from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene, Obstacle
+from interverse.worlds.trifinger.scene import OBSERVATION_CAMERAS, ArenaScene
 from interverse.worlds.trifinger.variables import DELAY_LIMIT, FINGERS, LINK_NAMES
 
 if TYPE_CHECKING:
@@ -82,36 +82,25 @@ def _shared_slot(name: str) -> StoreSlot | None:
 
 def starting_rows(scene: ArenaScene) -> Rows:
     """Returns the shared arrays of one world at the start of the default scene, (1, ...) each."""
-    return {
-        **_robot_rows(scene),
-        **_object_rows(scene),
+    blocks, goals = scene.block_count, scene.goal_count
+    rows: Rows = {
         ADDRESS: np.zeros((1, 3), dtype=np.int64),
         CLOCK: np.zeros(1, dtype=np.int64),
         COMMANDS: np.zeros((1, DELAY_LIMIT + 1, 9)),
         REWARD: np.zeros(1),
         START_RATES: np.zeros((1, 9)),
-    }
-
-
-def _robot_rows(scene: ArenaScene) -> Rows:
-    return {
         "link/mass": np.array([scene.link_masses]),
         "link/color": np.array([[colors[1:] for colors in scene.link_colors]]),
         "camera/position": np.array([[camera.eye for camera in OBSERVATION_CAMERAS]]),
         "camera/rotation": np.zeros((1, len(OBSERVATION_CAMERAS), 3)),
-    }
-
-
-def _object_rows(scene: ArenaScene) -> Rows:
-    blocks, goals = scene.block_count, scene.goal_count
-    rows: Rows = {
         "block/mass": np.full((1, blocks), 0.08),
         "block/friction": np.ones((1, blocks)),
         "block/used": np.arange(blocks)[None] < len(scene.blocks),
         "block/linear_velocity": np.zeros((1, blocks, 3)),
         "block/angular_velocity": np.zeros((1, blocks, 3)),
         "goal/used": np.arange(goals)[None] < len(scene.goals),
-        "obstacle/used": np.array([[_is_placed(o) for o in scene.obstacles]], dtype=bool),
+        # those below the floor wait
+        "obstacle/used": np.array([[o.position[2] > 0.0 for o in scene.obstacles]], dtype=bool),
     }
     kinds = (("block", blocks, scene.blocks), ("goal", goals, scene.goals))
     for kind, count, items in (*kinds, ("obstacle", len(scene.obstacles), scene.obstacles)):
@@ -131,11 +120,6 @@ _SPARE = {  # of an object that is not in use
     "size": (0.065, 0.065, 0.065),
     "color": (1.0, 0.0, 0.0),
 }
-
-
-def _is_placed(obstacle: Obstacle) -> bool:
-    """Returns whether an obstacle is there from the start: those below the floor wait."""
-    return obstacle.position[2] > 0.0
 
 
 def noise_of(address: Array) -> Noise:
@@ -290,28 +274,20 @@ class Editor:
         elif name.endswith("orientation"):
             value = value / xp.sqrt(xp.sum(value * value, axis=-1, keepdims=True))
         if owner.startswith("block_") and name.endswith("/size"):
-            self._keep_lower_face(rows, owner, value)
+            keys = ("size", "cartesian_position", "orientation")
+            held, place, turn = (self._store.part(rows, f"{owner}/{key}") for key in keys)
+            # it stays on what it stands on
+            place[:, 2] += (vertical_extent(turn, value) - vertical_extent(turn, held)) / 2
         self._store.part(rows, name)[...] = value
         kind, _, number = owner.partition("_")
         if kind not in ("block", "goal") or not number.isdigit():
             return {}
-        absent = to_numpy(~rows[f"{kind}/used"][:, int(number)])
-        return {int(k): self._not_there(owner) for k in np.flatnonzero(absent)}
-
-    def _not_there(self, name: str) -> str:
+        absent = np.flatnonzero(to_numpy(~rows[f"{kind}/used"][:, int(number)])).tolist()
+        if not absent:
+            return {}
         causes = ", ".join(self._task.generators)
-        return explain(
-            f"{name} is not in use in this world",
-            fix=f"Leave it out, or set what decides how many there are: {causes}",
-        )
-
-    def _keep_lower_face(self, rows: Rows, block: str, size: Array) -> None:
-        """Lifts a block that is to have another size, so that it stays on what it stands on."""
-        held, place, turn = (
-            self._store.part(rows, f"{block}/{k}")
-            for k in ("size", "cartesian_position", "orientation")
-        )
-        place[:, 2] += (vertical_extent(turn, size) - vertical_extent(turn, held)) / 2
+        fix = f"Leave it out, or set what decides how many there are: {causes}"
+        return dict.fromkeys(absent, explain(f"{owner} is not in use in this world", fix=fix))
 
     def infeasible(self, rows: Rows, before: Rows, changed: Collection[str]) -> dict[int, str]:
         """Returns, by row, why a scene cannot be."""

@@ -120,7 +120,6 @@ class TriFinger(World):
         self._edges: ActiveEdges | None = None
         hints = {"state": options.info_state, "solution": options.info_solution}
         self.nested_info = tuple(name for name, asked in hints.items() if asked)
-        self._extra_info = options.info_state or options.info_solution or options.active_edges
         if options.active_edges:
             self._edges = ActiveEdges(self._physics.engine, self.scene)
             self._physics.watch = self._edges
@@ -314,7 +313,17 @@ class TriFinger(World):
 
     def _gather(self) -> Instant:
         store, rows = self._store, self._store.rows
-        goals, size = store.cached("held", _HELD, lambda: (goals_of(rows), present(rows, "block")))
+
+        def present(kind: str) -> Array:  # what is not there has size zero
+            used, size = rows[f"{kind}/used"][..., None], rows[f"{kind}/size"]
+            return namespace(size).where(used, size, 0.0)
+
+        def held() -> tuple[Targets, Array]:
+            pose = copy_of(rows["goal/position"]), copy_of(rows["goal/orientation"])
+            sizes = present("goal")
+            return Targets(*pose, sizes, bounds(*pose, sizes)), present("block")
+
+        goals, size = store.cached("held", _HELD, held)
         place, turn = copy_of(rows["block/position"]), copy_of(rows["block/orientation"])
         tips = tip_positions(rows["joint_positions"], rows["robot/height"])
         rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
@@ -370,19 +379,13 @@ class TriFinger(World):
         now, rows = self._now(), self._store.rows
         info = {"success": self.task.solved(now), "fractional_success": copy_of(now.fraction)}
         info["achieved_goal"], info["desired_goal"] = self.task.goal_arrays(now)
-        if self._extra_info:
-            info |= self._more_info()
-        return Score(copy_of(rows[REWARD]), rows[CLOCK] < 0, info)
-
-    def _more_info(self) -> dict[str, Array]:
-        """Returns all variables, values that solve the task, active edges, as the options ask."""
-        names = self.variables if self.options.info_state else ()
-        solution = self.task.solution(self._store.rows) if self.options.info_solution else {}
-        out = {f"state/{name}": self.read(name) for name in names}
-        out |= {f"solution/{name}": value for name, value in solution.items()}
+        if self.options.info_state:
+            info |= {f"state/{name}": self.read(name) for name in self.variables}
+        if self.options.info_solution:
+            info |= {f"solution/{n}": value for n, value in self.task.solution(rows).items()}
         if self._edges is not None:
-            out["active_edges"] = self._physics.asarray(self._edges.active.copy())
-        return out
+            info["active_edges"] = self._physics.asarray(self._edges.active.copy())
+        return Score(copy_of(rows[REWARD]), rows[CLOCK] < 0, info)
 
     # ------------------------------------------------------------------ contacts
 
@@ -578,16 +581,3 @@ def episode_length(task: Task, scene: ArenaScene, options: TriFingerOptions) -> 
     if options.legacy_time_left:
         seconds = float(max(max_steps - 1, 1))
     return seconds, max_steps
-
-
-def goals_of(rows: Rows) -> Targets:
-    """Returns the goals; what is not there has size zero."""
-    place, turn = copy_of(rows["goal/position"]), copy_of(rows["goal/orientation"])
-    size = present(rows, "goal")
-    return Targets(place, turn, size, bounds(place, turn, size))
-
-
-def present(rows: Rows, kind: str) -> Array:
-    """Returns the sizes of blocks or goals, zero for those that are not there, (N, K, 3)."""
-    used, size = rows[f"{kind}/used"][..., None], rows[f"{kind}/size"]
-    return namespace(size).where(used, size, 0.0)
