@@ -85,26 +85,22 @@ def block_variables(
             unit="m",
             cube=True,
             doc="Full edges. The block keeps its mass and stays on what it stands on.",
-            bindings=_size_bindings(name, mesh=mesh),
+            bindings=() if mesh else (_half_size(name),),
         ),
         color(f"{name}/color", (1.0, 0.0, 0.0), SHADES, name),
         friction(f"{name}/friction", 1.0, friction_bindings(scene)),
         *_pose_variables(name, "state", place, parking_position(i)),
     ]
-    pose, used = f"{name}/orientation", f"{name}/used"
-    spin = Binding(
-        "qvel", name, (3, 4, 5), function=_own_spin, of=(f"{name}/angular_velocity", pose, used)
-    )
-    slide = Binding(
-        "qvel", name, (0, 1, 2), function=_if_used, of=(f"{name}/linear_velocity", used)
-    )
-    for quantity, most, unit, bound in (
-        ("linear", 2.0, "m/s", slide),
-        ("angular", 30.0, "rad/s", spin),
+    turn, used = f"{name}/orientation", f"{name}/used"
+    for quantity, most, unit, index, function, more in (
+        ("linear", 2.0, "m/s", (0, 1, 2), _if_used, (used,)),
+        ("angular", 30.0, "rad/s", (3, 4, 5), _own_spin, (turn, used)),
     ):
+        velocity = f"{name}/{quantity}_velocity"
+        bound = Binding("qvel", name, index, function=function, of=(velocity, *more))
         out.append(
             declare(
-                f"{name}/{quantity}_velocity",
+                velocity,
                 "state",
                 np.zeros(3),
                 Box(-most, most, (3,)),
@@ -132,7 +128,7 @@ def goal_variables(
             unit="m",
             cube=True,
             doc="Full edges.",
-            bindings=_size_bindings(name, mesh=mesh),
+            bindings=() if mesh else (_half_size(name),),
         ),
         color(f"{name}/color", (0.0, 1.0, 0.0), SHADES, name),
         *_pose_variables(name, "goal", place, None),
@@ -201,7 +197,7 @@ def obstacle_variables(scene: ArenaScene) -> list[Variable]:
             ),
             unit="m",
             doc="Full edges of the wall; it stands on the floor at any height.",
-            bindings=(*_size_bindings(wall.name, mesh=False), obstacle_place(wall, 0)),
+            bindings=(_half_size(wall.name), obstacle_place(wall, 0)),
         ),
         color("obstacle/color", wall.color, SHADES, wall.name),
     ]
@@ -250,9 +246,9 @@ def obstacle_place(obstacle: Obstacle, i: int) -> Binding:
 # --- functions of bindings -----------------------------------------------------------------------
 
 
-def _size_bindings(name: str, *, mesh: bool) -> tuple[Binding, ...]:
-    """Returns the half sizes of a box; a mesh keeps the size it was compiled with."""
-    return () if mesh else (Binding("geom_size", name, None, 0.5),)
+def _half_size(name: str) -> Binding:
+    """Returns the binding of a box's edges; a mesh keeps the size it was compiled with."""
+    return Binding("geom_size", name, None, 0.5)
 
 
 def above_datum(position: Array) -> Array:
@@ -354,19 +350,17 @@ def causal_graph(
         scored: what the fractional success follows from.
         rewarded: what the reward follows from.
     """
-    block_names, goal_names = (
-        [f"block_{i}" for i in range(blocks)],
-        [f"goal_{i}" for i in range(goals)],
-    )
+    block_names = [f"block_{i}" for i in range(blocks)]
+    goal_names = [f"goal_{i}" for i in range(goals)]
     obstacle = [n for n in names if n in ("obstacle/size", "obstacles/count")]
-    causes = [
-        *ARENA_CAUSES,
-        *ROBOT_CAUSES,
-        *(f"{b}/{q}" for b in block_names for q in _BLOCK),
-        *obstacle,
-    ]
+    pieces = (f"{b}/{q}" for b in block_names for q in _BLOCK)
+    causes = [*ARENA_CAUSES, *ROBOT_CAUSES, *pieces, *obstacle]
     out = [(cause, "joint_velocities'") for cause in causes]
-    out += _command_edges(tip_commands=tip_commands)
+    # what commands follow from: a robot that is placed holds still
+    wait, period = "robot/command_wait", "robot/control_period"
+    kinematics = ("joint_positions", "robot/height") if tip_commands else ()
+    out += [(c, "robot/commands'") for c in ("robot/commands", wait, *kinematics)]
+    out += [("joint_positions", "robot/commands"), (wait, f"{wait}'"), (period, f"{wait}'")]
     out += [("joint_positions", "joint_positions'"), ("joint_velocities'", "joint_positions'")]
     for block in block_names:
         for turn, place in (("linear", "cartesian_position"), ("angular", "orientation")):
@@ -387,12 +381,3 @@ def causal_graph(
         for o in (*block_names, *goal_names)
     ]
     return CausalGraph.build(names, out, [*twins, *constraints], outcomes={"reward": rewarded})
-
-
-def _command_edges(*, tip_commands: bool) -> list[Edge]:
-    """Returns what commands follow from: a robot that is placed holds still."""
-    wait, period = "robot/command_wait", "robot/control_period"
-    kinematics = ("joint_positions", "robot/height") if tip_commands else ()
-    causes = ("robot/commands", wait, *kinematics)
-    out = [("joint_positions", "robot/commands"), *((c, "robot/commands'") for c in causes)]
-    return [*out, (wait, f"{wait}'"), (period, f"{wait}'")]

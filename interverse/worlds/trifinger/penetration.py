@@ -7,7 +7,7 @@ over worlds and pairs, in metres, negative where the two are apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, final
 
 import numpy as np
@@ -63,6 +63,11 @@ class BoxSet:
         """Positions, quaternions and edges."""
         return self.position, self.orientation, self.size
 
+    def take(self, index: Array) -> BoxSet:
+        """Returns the boxes with these numbers."""
+        arrays = (part[:, index] for part in (*self.boxes, self.present))
+        return BoxSet(tuple(self.names[k] for k in index), *arrays)
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,8 +107,8 @@ def box_depth(tried: BoxSet, placed: BoxSet) -> Array:
     """Returns how deep each of some boxes of one world stands in the worst of others, (K,)."""
     if not placed.names:
         return np.full(len(tried.names), -np.inf)
-    i, j = (a.ravel() for a in np.indices((len(tried.names), len(placed.names))))
-    depth = _pair_depths(_take(tried, i), _take(placed, j))[0]
+    i, j = _each(len(tried.names), len(placed.names))
+    depth = _pair_depths(tried.take(i), placed.take(j))[0]
     return depth.reshape(len(tried.names), -1).max(axis=1)
 
 
@@ -118,9 +123,15 @@ def robot_depth(capsules: Capsules, joints: Array, height: Array, tried: BoxSet)
     """
     ends = link_segments(capsules, joints[None], np.asarray(height)[None])
     flat, radii = ends.reshape(1, -1, 2, 3), np.tile(np.asarray(capsules.radii), ends.shape[1])
-    i, j = (a.ravel() for a in np.indices((flat.shape[1], len(tried.names))))
-    depth = radii[i] - segment_box_distances(flat[:, i], _take(tried, j).boxes)[0]
+    i, j = _each(flat.shape[1], len(tried.names))
+    depth = radii[i] - segment_box_distances(flat[:, i], tried.take(j).boxes)[0]
     return depth.reshape(flat.shape[1], -1).max(axis=0)
+
+
+def _each(count: int, others: int) -> tuple[Array, Array]:
+    """Returns the numbers of every pair of one and another, (count * others,) each."""
+    i, j = (part.ravel() for part in np.indices((count, others)))
+    return i, j
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -130,9 +141,7 @@ def _block_depths(xp: Any, blocks: BoxSet, obstacles: BoxSet) -> list[tuple[Pair
     count = len(blocks.names)
     if count == 0:
         return []
-    axes = matrix(blocks.orientation)
-    floor = -bounds(blocks.position, blocks.orientation, blocks.size)[..., 0, 2]
-    wall = _wall_depth(xp, blocks, axes)
+    floor, wall = -bounds(*blocks.boxes)[..., 0, 2], _wall_depth(xp, blocks)
     least = xp.minimum(xp.minimum(blocks.size[..., 0], blocks.size[..., 1]), blocks.size[..., 2])
     half = xp.minimum(least / 2, xp.zeros_like(least) + STAGE_DEPTH)  # a small block's middle
     out = [
@@ -142,43 +151,29 @@ def _block_depths(xp: Any, blocks: BoxSet, obstacles: BoxSet) -> list[tuple[Pair
     pairs = list(combinations(range(count), 2))
     if pairs:
         i, j = (np.array(side) for side in zip(*pairs, strict=True))
-        depth = _pair_depths(_take(blocks, i), _take(blocks, j))
+        depth = _pair_depths(blocks.take(i), blocks.take(j))
         names = [(blocks.names[a], blocks.names[b]) for a, b in pairs]
         out.append((names, depth, STAGE_DEPTH))
     if obstacles.names:
-        i, j = (a.ravel() for a in np.indices((count, len(obstacles.names))))
-        depth = _pair_depths(_take(blocks, i), _take(obstacles, j))
+        i, j = _each(count, len(obstacles.names))
+        depth = _pair_depths(blocks.take(i), obstacles.take(j))
         names = [(blocks.names[a], obstacles.names[b]) for a, b in zip(i, j, strict=True)]
         out.append((names, depth, STAGE_DEPTH))
     return out
 
 
-def _wall_depth(xp: Any, blocks: BoxSet, axes: Array) -> Array:
+def _wall_depth(xp: Any, blocks: BoxSet) -> Array:
     """Returns by how much the corner furthest from the middle is beyond the wall, (N, K)."""
-    half = blocks.size / 2
+    half, axes = blocks.size / 2, matrix(blocks.orientation)
     furthest = xp.zeros_like(half[..., 0])
-    for sx in (-1.0, 1.0):
-        for sy in (-1.0, 1.0):
-            for sz in (-1.0, 1.0):
-                signs = (sx, sy, sz)
-                x, y = (
-                    blocks.position[..., i]
-                    + sum(signs[k] * axes[..., i, k] * half[..., k] for k in range(3))
-                    for i in range(2)
-                )
-                radius = xp.sqrt(x * x + y * y)
-                furthest = xp.maximum(furthest, radius)
+    for signs in product((-1.0, 1.0), repeat=3):
+        x, y = (
+            blocks.position[..., i]
+            + sum(signs[k] * axes[..., i, k] * half[..., k] for k in range(3))
+            for i in range(2)
+        )
+        furthest = xp.maximum(furthest, xp.sqrt(x * x + y * y))
     return furthest - WALL_RADIUS
-
-
-def _take(solids: BoxSet, index: Array) -> BoxSet:
-    return BoxSet(
-        tuple(solids.names[k] for k in index),
-        solids.position[:, index],
-        solids.orientation[:, index],
-        solids.size[:, index],
-        solids.present[:, index],
-    )
 
 
 def _pair_depths(a: BoxSet, b: BoxSet) -> Array:
@@ -248,19 +243,19 @@ def _robot_depths(
     radii = like(np.tile(capsules.radii, fingers), flat)
     low = np.array([k for k in range(len(names)) if k % links])  # all but the upper links
     floor = radii[low] - xp.minimum(flat[:, low, 0, 2], flat[:, low, 1, 2])
+    wall = _wall_reach(xp, flat[:, low], radii[low])
+    two = [(a, b) for a, b in combinations(low.tolist(), 2) if a // links != b // links]
+    i, j = (np.array(side) for side in zip(*two, strict=True))  # of different fingers
+    apart = segment_distances(flat[:, i], flat[:, j])
     out = [
         ([(names[k], "floor") for k in low], floor, ROBOT_DEPTH),
-        (
-            [(names[k], "stage") for k in low],
-            _wall_reach(xp, flat[:, low], radii[low]),
-            ROBOT_DEPTH,
-        ),
-        _finger_depths(xp, names, flat, radii, low, links),
+        ([(names[k], "stage") for k in low], wall, ROBOT_DEPTH),
+        ([(names[a], names[b]) for a, b in two], radii[i] + radii[j] - apart, ROBOT_DEPTH),
     ]
     for solids, who in ((blocks, np.arange(len(names))), (obstacles, low)):
         if solids.names:
-            i, j = (a.ravel() for a in np.indices((len(who), len(solids.names))))
-            depth = radii[who[i]] - segment_box_distances(flat[:, who[i]], _take(solids, j).boxes)
+            i, j = _each(len(who), len(solids.names))
+            depth = radii[who[i]] - segment_box_distances(flat[:, who[i]], solids.take(j).boxes)
             depth = _there(xp, depth, solids.present[:, j])
             pairs = [(names[who[a]], solids.names[b]) for a, b in zip(i, j, strict=True)]
             out.append((pairs, depth, ROBOT_DEPTH))
@@ -286,12 +281,3 @@ def _wall_reach(xp: Any, segments: Array, radii: Array) -> Array:
         most = far if most is None else xp.maximum(most, far)
         least = near if least is None else xp.minimum(least, near)
     return xp.minimum(most + radii - WALL_RADIUS, _WALL_OUTSIDE + radii - least)
-
-
-def _finger_depths(
-    xp: Any, names: list[str], flat: Array, radii: Array, low: Array, links: int
-) -> Any:
-    pairs = [(a, b) for a, b in combinations(low.tolist(), 2) if a // links != b // links]
-    i, j = (np.array(side) for side in zip(*pairs, strict=True))
-    depth = radii[i] + radii[j] - segment_distances(flat[:, i], flat[:, j])
-    return [(names[a], names[b]) for a, b in pairs], depth, ROBOT_DEPTH

@@ -7,6 +7,7 @@ stands beside it, in `ARENA_CAUSES` and `ROBOT_CAUSES`. Blocks, goals and walls 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,6 +45,7 @@ MASS_DOMAIN = Box(0.001, 2.0)
 _FRICTION = Box(0.0, 2.0)
 
 Spaces = tuple[Bounds | None, Bounds | None]
+_LESS_ONE = functools.partial(operator.add, -1)
 
 
 ARENA_CAUSES = ("gravity", "floor/friction", "stage/friction")
@@ -105,7 +107,8 @@ def arena_variables(scene: ArenaScene) -> list[Variable]:
             FLOOR_TEXTURES.index(scene.floor_texture),
             Integers(0, len(FLOOR_TEXTURES) - 1),
             doc=f"Pattern of the floor: {', '.join(FLOOR_TEXTURES)}.",
-            bindings=(Binding("mat_texid", "floor", 1, function=_texture_id),),
+            # the model holds the patterns in order; "plain" is none, -1
+            bindings=(Binding("mat_texid", "floor", 1, function=_LESS_ONE),),
         ),
         declare(
             "light/direction",
@@ -158,6 +161,16 @@ def robot_variables(scene: ArenaScene, start: tuple[float, ...] = REST) -> list[
     low, high = np.array([link.limits for link in HINGED] * 3).T
     least, most = np.array([link.action_limits for link in HINGED] * 3).T
     middle = np.array((-0.69, 0.0, 0.0) * 3)
+    # a stand-in for the drag, if one is wanted, is added to the damping
+    stand_in = JOINT_DAMPING if scene.drag == "joint_damping" else (0.0, 0.0, 0.0)
+    damping = tuple(
+        Binding(
+            "dof_damping",
+            tuple(f"{finger}_{link}" for finger in FINGERS),
+            function=functools.partial(operator.add, extra),
+        )
+        for link, extra in zip(LINK_NAMES, stand_in, strict=True)
+    )
     out = [
         declare(
             "joint_positions",
@@ -206,20 +219,9 @@ def robot_variables(scene: ArenaScene, start: tuple[float, ...] = REST) -> list[
             Box(0.0, 0.1),
             unit="N m s/rad",
             doc="Viscous damping of every hinge, beside that of the controller.",
-            bindings=tuple(_damping_bindings(scene)),
+            bindings=damping,
         ),
-        *_hook_variables(start),
-    ]
-    for f, finger in enumerate(FINGERS):
-        out.append(color(f"{finger}/base/color", scene.link_colors[f][0], TINTS, f"{finger}_base"))
-        for j, link in enumerate(LINK_NAMES):
-            out += _link_variables(scene, finger, f, link, j)
-    return out
-
-
-def _hook_variables(start: tuple[float, ...]) -> list[Variable]:
-    """Returns what a real robot adds: late commands, a slower controller, noisy sensors."""
-    return [
+        # what a real robot adds: late commands, a slower controller, noisy sensors
         declare(
             "robot/action_delay",
             "robot",
@@ -260,36 +262,24 @@ def _hook_variables(start: tuple[float, ...]) -> list[Variable]:
             doc="Standard deviation of sensor noise, as a share of half an observation's range.",
         ),
     ]
-
-
-def _link_variables(scene: ArenaScene, finger: str, f: int, link: str, j: int) -> list[Variable]:
-    name = f"{finger}/{link}"
-    return [
-        declare(
-            f"{name}/mass",
-            "latent",
-            scene.link_masses[f][j],
-            MASS_DOMAIN,
-            spaces=MASSES,
-            unit="kg",
-            doc="The inertia scales along.",
-            bindings=(Binding("body_mass", f"{finger}_{link}"),),
-        ),
-        color(f"{name}/color", scene.link_colors[f][j + 1], TINTS, f"{finger}_{link}"),
-    ]
-
-
-def _damping_bindings(scene: ArenaScene) -> list[Binding]:
-    """Returns the hinges' damping: the variable, and a stand-in for the drag if one is wanted."""
-    stand_in = JOINT_DAMPING if scene.drag == "joint_damping" else (0.0, 0.0, 0.0)
-    return [
-        Binding(
-            "dof_damping",
-            tuple(f"{finger}_{link}" for finger in FINGERS),
-            function=functools.partial(_plus, extra),
-        )
-        for link, extra in zip(LINK_NAMES, stand_in, strict=True)
-    ]
+    for f, finger in enumerate(FINGERS):
+        out.append(color(f"{finger}/base/color", scene.link_colors[f][0], TINTS, f"{finger}_base"))
+        for j, link in enumerate(LINK_NAMES):
+            name, element = f"{finger}/{link}", f"{finger}_{link}"
+            out += [
+                declare(
+                    f"{name}/mass",
+                    "latent",
+                    scene.link_masses[f][j],
+                    MASS_DOMAIN,
+                    spaces=MASSES,
+                    unit="kg",
+                    doc="The inertia scales along.",
+                    bindings=(Binding("body_mass", element),),
+                ),
+                color(f"{name}/color", scene.link_colors[f][j + 1], TINTS, element),
+            ]
+    return out
 
 
 def success_variable(blocks: int) -> Variable:
@@ -338,17 +328,9 @@ def color(name: str, default: Any, spaces: Spaces, material: str) -> Variable:
 # --- functions of bindings -----------------------------------------------------------------------
 
 
-def _plus(extra: float, value: Array) -> Array:
-    return value + extra
-
-
 def _unit(vector: Array) -> Array:
     square = vector[..., 0] ** 2 + vector[..., 1] ** 2 + vector[..., 2] ** 2
     return vector / (square**0.5)[..., None]
-
-
-def _texture_id(choice: Array) -> Array:
-    return choice - 1  # the model holds the patterns in order; "plain" is none, -1
 
 
 def _turned(default: tuple[float, ...], rotation: Array) -> Array:
