@@ -1,4 +1,4 @@
-"""Training on pairs: it learns, it resumes, regularisers do what they are for."""
+"""Training on pairs: it learns, resumes, goes at once as one by one; regularisers do their work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 
 from interverse.core.errors import InvalidValueError
 from interverse.core.files.tensor_files import write_safetensors
-from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig
+from interverse.data.pairs import SplitConfig, split_pairs
+from interverse.models.pairs.config import EncoderConfig, PairFit, PairModelConfig, recipe
 from interverse.models.pairs.fit import PairWork, cut, fit_pairs
 from interverse.models.pairs.readout import (
     change_samples,
@@ -22,6 +23,8 @@ from interverse.models.pairs.readout import (
     object_predictability,
     picture_groups,
 )
+from interverse.models.pairs.stacked import HeadJob, fit_heads
+from interverse.models.pairs.toy import toy_pairs
 from interverse.models.pairs.yardsticks import RULES, select
 
 TINY = EncoderConfig(scale="tiny")
@@ -327,3 +330,39 @@ def test_factor_scores_keep_houses_together(trained, monkeypatch):
     factor_scores(run)
     house = run.work.data.labels.house[run.sets["test_id"].cpu().numpy()]
     assert seen["groups"].tolist() == np.repeat(house, 2).tolist()
+
+
+_BASE = recipe("lite0")
+_TINY = replace(_BASE.model, encoder=replace(_BASE.model.encoder, scale="tiny"))
+_FIT = replace(_BASE.fit, epochs=3, batch_size=32)
+
+
+def _jobs(pairs):
+    kinds = [("noun", 0.0, 0.0), ("noun", 0.05, 0.0), ("noun", 0.0, 10.0), ("comp", 0.0, 0.0)]
+    for shift, independence, sparsity in kinds:
+        config = replace(_TINY, independence=independence, sparsity=sparsity)
+        split = split_pairs(pairs.labels, SplitConfig(shift=shift, variant="mended", valid=20), 1)
+        yield HeadJob(config=config, split=split, seed=1)
+
+
+def test_a_stack_equals_its_heads_one_by_one():
+    pairs = toy_pairs(300, size=32, seed=0)
+    jobs = list(_jobs(pairs))  # sets of unequal size, so batches are filled up
+    for job, run in zip(jobs, fit_heads(jobs, pairs, fit=_FIT), strict=True):
+        alone = fit_pairs(job.config, pairs, job.split, fit=_FIT, seed=job.seed)
+        for name, value in alone.work.weights().items():
+            torch.testing.assert_close(run.work.weights()[name], value, rtol=1e-3, atol=1e-4)
+        assert len(run.history) == len(alone.history)
+        for mine, theirs in zip(run.history, alone.history, strict=True):
+            assert mine.keys() == theirs.keys()
+            for name in mine.keys() - {"seconds"}:
+                assert mine[name] == pytest.approx(theirs[name], rel=1e-3, abs=1e-3)
+
+
+def test_models_that_cannot_share_features_are_refused():
+    pairs = toy_pairs(300, size=32, seed=0)
+    first, *_, last = _jobs(pairs)
+    with pytest.raises(InvalidValueError, match="differ"):
+        fit_heads([first, replace(last, config=replace(_TINY, width=32))], pairs, fit=_FIT)
+    with pytest.raises(InvalidValueError, match="random"):
+        fit_heads([first, replace(last, seed=2)], pairs, fit=_FIT)
