@@ -3,13 +3,20 @@
 from typing import TYPE_CHECKING
 
 from interverse.core.registry import lazy_names
-from interverse.data.dataset import Dataset, Transitions, draw_frames, open_dataset
+from interverse.data.dataset import (
+    Dataset,
+    GridScene,
+    Header,
+    SceneWorld,
+    Transitions,
+    draw_frames,
+    open_dataset,
+)
+from interverse.data.dataset import GridScene as Scene
 from interverse.data.generate import Collect, collect
 from interverse.data.original import export_original, import_original
 from interverse.data.splits import SPLITS, DatasetSplit, load_dataset, splits
 from interverse.data.splits import DatasetSplit as Split
-from interverse.data.store import GridScene, Header, SceneWorld
-from interverse.data.store import GridScene as Scene
 
 if TYPE_CHECKING:
     from interverse.data.episodes import CollectEpisodes, TwinFolder, collect_episodes

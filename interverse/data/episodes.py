@@ -40,7 +40,7 @@ from interverse.data.collector import (
     collection_header,
     read_collection,
 )
-from interverse.data.store import arrays_hash
+from interverse.data.dataset import arrays_hash
 from interverse.envs import WorldEnv, make
 from interverse.envs.interventions import check_values
 from interverse.rollouts.counterfactual import Refused, counterfactual

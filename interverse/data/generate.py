@@ -30,7 +30,7 @@ from interverse.data.collector import (
     plain_options,
     progress_bar,
 )
-from interverse.data.store import (
+from interverse.data.dataset import (
     ContactWorld,
     Drawn,
     GridScene,

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.hdf5 import new_hdf5
 from interverse.core.rng import Noise
-from interverse.data.dataset import Dataset
+from interverse.data.dataset import Dataset, Header, opened, write_dataset, write_part
 from interverse.data.generate import Collect, header_of
-from interverse.data.store import Header, opened, write_dataset, write_part
 from interverse.envs.build import build_world
 from interverse.sim.raster import CELL, GRID
 

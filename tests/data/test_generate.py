@@ -19,7 +19,7 @@ import pytest
 import interverse as iv
 from interverse.core.errors import FileFormatError, InvalidValueError, UnknownNameError
 from interverse.data import Collect, SceneWorld, collect, generate, open_dataset
-from interverse.data.store import PIXELS
+from interverse.data.dataset import PIXELS
 
 WORLDS = [
     ("blocks/observed-5-v1", {}),

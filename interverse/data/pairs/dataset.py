@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, UnknownNameError, unknown
+from interverse.data.dataset import chosen
 from interverse.data.pairs.pictures import (
     CACHE,
     COLOURS,
@@ -35,7 +36,6 @@ from interverse.data.pairs.shards import (
     read_columns,
 )
 from interverse.data.pairs.splits import Labels, Split, SplitConfig, split_pairs
-from interverse.data.store import chosen
 from interverse.scm.graph import CausalGraph
 from interverse.worlds.rooms import Address, Origin, Pair
 

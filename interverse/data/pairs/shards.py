@@ -24,8 +24,8 @@ from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.hdf5 import new_hdf5
 from interverse.core.files.json_text import parse_json, read_json_object
 from interverse.data.collector import HEADER, Shard, read_collection
+from interverse.data.dataset import arrays_hash, opened, read_small
 from interverse.data.pairs.pictures import COLOURS, DEPTHS, INSTANCES, MASKS, encode
-from interverse.data.store import arrays_hash, opened, read_small
 from interverse.worlds.rooms import Pair, Rejection
 
 FORMAT = "interverse-pairs-1"

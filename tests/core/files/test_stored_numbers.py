@@ -11,11 +11,10 @@ import pytest
 from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.files.atomic import cache_folder, datasets_folder
 from interverse.data import load_dataset
-from interverse.data.dataset import open_dataset
+from interverse.data.dataset import arrays_hash, open_dataset
 from interverse.data.generate import Collect, collect
 from interverse.data.pairs import shards
 from interverse.data.pairs.shards import PairHeader
-from interverse.data.store import arrays_hash
 from tests.core.files.test_fuzz import _pairs_index
 
 
