@@ -152,15 +152,12 @@ class Header:
         return json.dumps(told, sort_keys=True)
 
     @property
-    def short_hash(self) -> str:
-        """Ten hexadecimal digits that stand for the content, for file names."""
-        return hashlib.blake2b(self.key.encode(), digest_size=5).hexdigest()
-
-    @property
     def file_name(self) -> str:
         """The content and the code that wrote it, short: two files of one name are equal."""
-        code = hashlib.blake2b(self.code.encode(), digest_size=5).hexdigest()
-        return f"{self.short_hash}-{self.version}-{code}"
+        digits = [
+            hashlib.blake2b(t.encode(), digest_size=5).hexdigest() for t in (self.key, self.code)
+        ]
+        return f"{digits[0]}-{self.version}-{digits[1]}"
 
 
 def arrays_hash(arrays: Mapping[str, NDArray[Any]], key: str = "") -> str:

@@ -98,11 +98,6 @@ class Fit:
         if self.tensorboard and self.out is None:
             raise InvalidValueError("tensorboard=True needs a folder", fix="Pass out='runs/name'")
 
-    def epochs_of(self, stage: str) -> int:
-        """Returns the epochs of a stage by name."""
-        fewer = self.pretrain_epochs if stage == "pretrain" else None
-        return self.epochs if fewer is None else fewer
-
     def decides(self) -> dict[str, Any]:
         """Returns the fields that decide the result, for comparison with a saved run."""
         names = ["epochs", "batch_size", "learning_rate", "order_seed", "episodes_per_batch"]
@@ -202,7 +197,8 @@ def train_stages(
         identity: what was asked for; progress of another run is refused.
         listeners: called after every epoch, when it is saved.
     """
-    totals = [how.epochs_of(stage.name) for stage in stages]
+    fewer = {"pretrain": how.pretrain_epochs or how.epochs}
+    totals = [fewer.get(stage.name, how.epochs) for stage in stages]
     best: dict[str, State] = {}
     history: list[dict[str, Any]] = []
     with ExitStack() as stack:

@@ -219,11 +219,6 @@ class Contrast(NamedTuple):
     pull: Tensor
     push: Tensor
 
-    @property
-    def total(self) -> Tensor:
-        """Pull plus push."""
-        return self.pull + self.push
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)

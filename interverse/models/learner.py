@@ -50,7 +50,7 @@ class Learner:
         """The module whose shape all members share; wrap it to say what is computed."""
         return self._module
 
-    def call(self, wrapper: nn.Module, args: tuple[Any, ...], axes: tuple[Any, ...]) -> Tensor:
+    def call(self, wrapper: nn.Module, args: tuple[Any, ...], axes: tuple[Any, ...]) -> Any:
         """Returns `wrapper(*args)` for every member, stacked on a new first axis.
 
         `wrapper` holds `module` under the name `model`. Axes are 0 for an argument that has
@@ -58,7 +58,9 @@ class Learner:
         """
         if self.members == 1:
             first = (_first(arg, axis) for arg, axis in zip(args, axes, strict=True))
-            return _unsqueezed(wrapper(*first))
+            found = wrapper(*first)
+            several = isinstance(found, tuple)
+            return tuple(part[None] for part in found) if several else found[None]
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *rest: Any) -> Tensor:
             named = {f"model.{k}": v for k, v in (parameters | buffers).items()}
@@ -116,9 +118,3 @@ def _first(arg: Any, axis: Any) -> Any:
         parts = axis if isinstance(axis, tuple) else (axis,) * len(arg)
         return type(arg)(*(_first(a, x) for a, x in zip(arg, parts, strict=True)))
     return None if arg is None else arg[0]
-
-
-def _unsqueezed(result: Any) -> Any:
-    if isinstance(result, tuple):
-        return tuple(part[None] for part in result)
-    return result[None]

@@ -133,14 +133,15 @@ class Objective(nn.Module):
         following = self.model.encode(batch.next_obs)
         predicted = self._predict(state, batch.action, draw)
         apart = state if config.negatives == "current" else following
-        return contrastive_loss(
+        pull, push = contrastive_loss(
             apart,
             apart[draw.order],
             predicted,
             following,
             hinge=config.hinge,
             energy=Energy(sigma=config.sigma, reduce=config.energy),
-        ).total
+        )
+        return pull + push
 
     def _jepa(self, batch: ModelBatch, draw: Draw) -> Tensor:
         state, following = self.model.encode(batch.obs), self.model.encode(batch.next_obs)
@@ -223,16 +224,6 @@ def _along(
 
 
 # ----------------------------------------------------------------------------------------- samples
-
-
-def needs_of(config: WorldModelConfig, stage: str) -> Needs:
-    """Returns which random numbers a stage of a model draws."""
-    learns = config.model == "learned_graph" and config.graph is None and stage != "pretrain"
-    return Needs(
-        negatives=stage == "contrastive",
-        normal=(config.slots, config.slot_width) if config.entry.samples else None,
-        graphs=(config.num_graphs, config.objects, config.objects) if learns else None,
-    )
 
 
 def feed(stage: str, source: TransitionSource, learner: Learner, how: Fit) -> Feed:
@@ -419,6 +410,9 @@ def fit_world_model(
     data = {"train": train, "validation": valid} if how.out is not None else {}
     identity = {name: source_record(source) for name, source in data.items()}
 
+    learns = config.model == "learned_graph" and config.graph is None
+    graphs = (config.num_graphs, config.objects, config.objects)
+
     def stage(name: str) -> ModelStage:
         def feeds(learner: Learner) -> tuple[Feed, Feed]:
             return feed(name, train, learner, how), feed(name, valid, learner, how)
@@ -430,12 +424,28 @@ def fit_world_model(
             parts=TRAINED[name],
             feeds=feeds,
             batch_size=how.episodes_per_batch if whole else how.batch_size,
-            needs=needs_of(config, name),
+            needs=Needs(
+                negatives=name == "contrastive",
+                normal=(config.slots, config.slot_width) if config.entry.samples else None,
+                graphs=graphs if learns and name != "pretrain" else None,
+            ),
         )
 
     stages = [stage(name) for name in STAGES[config.loss] if how.finetune or name != "finetune"]
+    able = config.entry.stacks
+    if how.at_once == "always" and not able:
+        raise InvalidValueError(
+            f"seeds of model {config.model!r} cannot train at once",
+            allowed=", ".join(name for name, row in MODELS.items() if row.stacks),
+            fix="Pass at_once='auto'",
+        )
+    # In bf16 a decoder fills a GPU alone, as a medium encoder does; smaller seeds cost little more
+    # at once than one.
+    fills = how.precision == "bf16" and (config.loss == "nll" or config.encoder == "medium")
+    pays = torch.device(how.device).type == "cuda" and able and not fills
+    together = how.at_once == "always" or (how.at_once == "auto" and pays)
     results: list[Fitted] = []
-    for seeds in _groups(config, how):
+    for seeds in [how.seeds] if together else [(seed,) for seed in how.seeds]:
         folder = "training-" + "-".join(str(seed) for seed in seeds)
         best, history = train_stages(
             Learner([WorldModel.seeded(config, seed) for seed in seeds], torch.device(how.device)),
@@ -456,20 +466,3 @@ def fit_world_model(
             if how.out is not None:
                 made.save(Path(how.out) / f"seed-{seed}")
     return tuple(results)
-
-
-def _groups(config: WorldModelConfig, how: Fit) -> list[tuple[int, ...]]:
-    """Returns which seeds train at once."""
-    able = config.entry.stacks
-    if how.at_once == "always" and not able:
-        raise InvalidValueError(
-            f"seeds of model {config.model!r} cannot train at once",
-            allowed=", ".join(name for name, row in MODELS.items() if row.stacks),
-            fix="Pass at_once='auto'",
-        )
-    # In bf16 a decoder fills a GPU alone, as a medium encoder does; smaller seeds cost little more
-    # at once than one.
-    fills = how.precision == "bf16" and (config.loss == "nll" or config.encoder == "medium")
-    pays = torch.device(how.device).type == "cuda" and able and not fills
-    together = how.at_once == "always" or (how.at_once == "auto" and pays)
-    return [how.seeds] if together else [(seed,) for seed in how.seeds]

@@ -130,7 +130,18 @@ def split_pairs(
     kept = rebalance(labels.verb, draw)
     given = {name: getattr(labels, name) for name in ("verb", "noun", "box", "house")}
     part = replace(labels, **{name: v[kept] for name, v in given.items() if v is not None})
-    shifted = shift_rows(part, config, draw)
+    if config.shift == "comp":
+        shifted = compositional(part, draw)
+    elif config.shift == "loca":
+        shifted = location(part)
+    elif config.shift == "random":
+        shifted = unshifted(len(kept), draw)
+    else:
+        classes, covered = part.noun, part.verb
+        if config.shift == "verb":
+            classes, covered = covered, classes
+        mended = config.variant == "mended"
+        shifted = systematic_drawn(classes, covered, draw) if mended else systematic(classes)
     if not len(shifted.ood) or not len(shifted.id):
         missing = "out-of-distribution" if len(shifted.id) else "in-distribution"
         raise InvalidValueError(
@@ -153,21 +164,6 @@ def rebalance(verb: Rows, draw: random.Random) -> Rows:
     for rows in groups.values():
         kept += draw.sample(rows, cap) if len(rows) > cap else rows
     return np.sort(np.asarray(kept, dtype=np.int64))
-
-
-def shift_rows(labels: Labels, config: SplitConfig, draw: random.Random) -> Shifted:
-    """Returns the rows in and out of distribution under a shift."""
-    if config.shift == "comp":
-        return compositional(labels, draw)
-    if config.shift == "loca":
-        return location(labels)
-    if config.shift == "random":
-        return unshifted(len(labels.verb), draw)
-    classes = labels.noun if config.shift == "noun" else labels.verb
-    if config.variant == "reference":
-        return systematic(classes)
-    covered = labels.verb if config.shift == "noun" else labels.noun
-    return systematic_drawn(classes, covered, draw)
 
 
 # --------------------------------------------------------------------------- shifts

@@ -86,9 +86,9 @@ class PairWork:
         self.blocks = feature_blocks(config.width, groups).to(self.device)
         self.kept: Tensor | None = None
         self.optimizer = self._adam(self.head, *([] if config.frozen else [self.encoder]))
-        self.critic_optimizer = self._adam(self.critic)
-        second = self.state_critic
-        self.state_critic_optimizer = None if second is None else self._adam(second)
+        self.optimizers = {"adam": self.optimizer, "critic_adam": self._adam(self.critic)}
+        if self.state_critic is not None:
+            self.optimizers["state_critic_adam"] = self._adam(self.state_critic)
 
     @property
     def keeps(self) -> bool:
@@ -170,12 +170,13 @@ class PairWork:
         loss = functional.cross_entropy(out.logits, verb)
         told = changed = torch.zeros((), device=self.device)
         if self.config.independence > 0:
-            told = _train(self.critic, self.critic_optimizer, out.action.detach(), noun)
+            told = _train(self.critic, self.optimizers["critic_adam"], out.action.detach(), noun)
             loss = loss - self.config.independence * _evaded(self.critic, out.action, noun)
-        if self.state_critic is not None and self.state_critic_optimizer is not None:
+        if self.state_critic is not None:
             states = out.features.mean(2).flatten(0, 1)  # of both pictures, one after the other
             nouns = noun.repeat_interleave(2)
-            _train(self.state_critic, self.state_critic_optimizer, states.detach(), nouns)
+            how = self.optimizers["state_critic_adam"]
+            _train(self.state_critic, how, states.detach(), nouns)
             evaded = _evaded(self.state_critic, states, nouns)
             loss = loss - self.config.state_independence * evaded
         if self.config.sparsity > 0:
@@ -231,23 +232,15 @@ class PairWork:
     def state(self) -> dict[str, Tensor]:
         """Returns weights and the optimisers' state under prefixed names."""
         out = {f"weights/{name}": value for name, value in self.weights().items()}
-        for kind, optimizer in self._optimizers().items():
+        for kind, optimizer in self.optimizers.items():
             out |= adam_tensors(optimizer, kind)
         return out
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Goes back to a saved state."""
         self._networks().load_state_dict(under(tensors, "weights"))
-        for kind, optimizer in self._optimizers().items():
+        for kind, optimizer in self.optimizers.items():
             restore_adam(optimizer, tensors, kind)
-
-    def _optimizers(self) -> dict[str, torch.optim.Adam]:
-        known = {
-            "adam": self.optimizer,
-            "critic_adam": self.critic_optimizer,
-            "state_critic_adam": self.state_critic_optimizer,
-        }
-        return {kind: optimizer for kind, optimizer in known.items() if optimizer is not None}
 
 
 def _train(
