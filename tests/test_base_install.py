@@ -1,7 +1,5 @@
 """The base install runs the README, the quickstart and every verb that needs no extra."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

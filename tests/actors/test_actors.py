@@ -1,7 +1,5 @@
 """Actors: they stay in their region, are seeded by address, and refusals are counted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

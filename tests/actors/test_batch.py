@@ -1,7 +1,5 @@
 """A batch under a curriculum equals its single worlds, bit for bit, also across autoresets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

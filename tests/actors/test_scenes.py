@@ -1,7 +1,5 @@
 """Draws in tasks that build their scene: what is there follows from what is drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The paper's setting, number by number as the fact sheet of CausalWorld has it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

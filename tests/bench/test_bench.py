@@ -1,7 +1,5 @@
 """The benchmarks measure what they say and give rates; how high they are is no test's business."""
 
-from __future__ import annotations
-
 import pytest
 
 from interverse.bench import BENCHMARKS, library, worlds

@@ -1,7 +1,5 @@
 """Causal discovery on true states finds the skeleton of a chain."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """Config files stand for flags, and every verb writes its own beside its results."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

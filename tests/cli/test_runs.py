@@ -1,7 +1,5 @@
 """A training run carries its world: evaluation needs the folder and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Sweeps: cells of a file, dry runs, failures, resumption by content, any number of workers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

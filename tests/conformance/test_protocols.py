@@ -1,7 +1,5 @@
 """Protocols of every task are legal, and every id and protocol still gives the stored episodes."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -6,8 +6,6 @@ and a `do` after some steps is the world declared that way and given the edited 
 its model: what the model is then comes from building alone. All bit for bit.
 """
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Copying the template and changing one line gives a registered world that obeys the laws."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 import sys

@@ -6,8 +6,6 @@ action, perhaps a situation for which the child moves. `python tools/witnesses.p
 them and stores them beside each world; these tests run what is stored.
 """
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import sys

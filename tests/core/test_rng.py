@@ -1,7 +1,5 @@
 """Noise addresses: known answers of Philox, batch equals single, NumPy equals Torch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

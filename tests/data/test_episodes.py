@@ -1,7 +1,5 @@
 """Data sets of episodes: any world, any policy, counterfactual twins, folders made by workers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

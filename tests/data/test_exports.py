@@ -1,7 +1,5 @@
 """Collected episodes in other libraries' layouts: the same numbers, twins as columns, pictures."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """The original's file layout: members, kinds, values; back again; files that do not fit."""
 
-from __future__ import annotations
-
 import json
 
 import h5py

@@ -1,7 +1,5 @@
 """The published splits, loading them, and data sets that do not belong together."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

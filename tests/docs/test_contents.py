@@ -1,7 +1,5 @@
 """The documentation names what exists, and nothing else: ids, verbs, links, pictures, scores."""
 
-from __future__ import annotations
-
 import pkgutil
 import re
 import runpy

@@ -1,7 +1,5 @@
 """Every script in examples/ and every tutorial notebook runs, and shows what it says."""
 
-from __future__ import annotations
-
 import ast
 import json
 import runpy

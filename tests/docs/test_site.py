@@ -1,7 +1,5 @@
 """The documentation site builds without a warning, and its gallery shows every world."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

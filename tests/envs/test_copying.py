@@ -1,7 +1,5 @@
 """Copies and pickles of environments go on as the original does, and apart from it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """The vector form: autoreset, partial reset, masks, logs, snapshots."""
 
-from __future__ import annotations
-
 import gymnasium as gym
 import numpy as np
 import pytest

@@ -4,8 +4,6 @@ Where the package is not installed, a stand-in with the part of its published in
 here (`Box` and `Dict` with values, `reset_variation_space`) takes its place.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Graph recovery: the world in a model's place is perfect, a model without change has no edge."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`interverse fit` of worlds with continuous actions: scores, ceilings, one page, resumable."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`interverse fit`: from an id to one page, resumed after a stop."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Aggregates of score tables against scipy, and successes of episodes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Student's t intervals over training runs: SciPy's ends, missing runs, coverage of few runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Ranking: against a sort, and the rank that a collapsed encoder cannot win."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

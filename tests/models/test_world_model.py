@@ -1,7 +1,5 @@
 """World models: configs that check themselves, named settings, rollouts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

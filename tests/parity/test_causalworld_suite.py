@@ -4,8 +4,6 @@ The page names every word of CausalWorld's callers; the commands and names of th
 users of all originals hold.
 """
 
-from __future__ import annotations
-
 import json
 import pkgutil
 import re

@@ -5,8 +5,6 @@ original's two); switches of floor and sky work for negative seeds too; a body t
 redrawn; which picture a number means does not depend on the machine.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

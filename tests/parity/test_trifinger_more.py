@@ -12,8 +12,6 @@ Beside the deviations that `test_trifinger_physics` lists:
   floor's height twice, and converges the more slowly the longer a step is.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

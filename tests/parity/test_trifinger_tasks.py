@@ -5,8 +5,6 @@ pick_and_place compares joint velocities with those at reset (zero), and reachin
 mean distance. The task's options mend both.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

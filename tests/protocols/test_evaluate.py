@@ -1,7 +1,5 @@
 """`iv.evaluate`: worker count, restart and order never change a score; mistakes lose nothing."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Evaluations during training: a file that survives a real kill, and the curve drawn from it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Rows of episodes that were played on a device."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

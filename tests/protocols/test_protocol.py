@@ -1,7 +1,5 @@
 """Protocols: every draw is kept, grids list what episodes start with, legacy follows the quirks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

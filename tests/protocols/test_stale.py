@@ -1,7 +1,5 @@
 """A folder of results belongs to one policy, one code, one engine; its numbers are checked."""
 
-from __future__ import annotations
-
 import functools
 import json
 import types

@@ -1,7 +1,5 @@
 """One episode of an evaluation is played again among others; another course is refused."""
 
-from __future__ import annotations
-
 import itertools
 import textwrap
 

@@ -1,7 +1,5 @@
 """Units of an evaluation: a seed per episode, ended rows count no more, divergence is a row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`verify` catches one altered score however it was altered; `diff` says what differs."""
 
-from __future__ import annotations
-
 import pytest
 
 import interverse as iv

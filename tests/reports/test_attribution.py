@@ -1,7 +1,5 @@
 """Attribution: known answers, pairing, interactions, every family, the command line."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

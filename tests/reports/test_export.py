@@ -1,7 +1,5 @@
 """An exported folder acts as the policy it was made from; the Hub can read its card."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Comparisons of experiments and of results: what is compared, and how often it errs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The tidy table: what it takes, what it refuses, and how it is kept."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

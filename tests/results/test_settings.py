@@ -1,7 +1,5 @@
 """Runs under unlike settings: never pooled, and marked where they are compared."""
 
-from __future__ import annotations
-
 import pytest
 
 import interverse as iv

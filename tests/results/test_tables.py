@@ -1,7 +1,5 @@
 """Tables: their numbers against numpy and scipy, their text in four formats."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

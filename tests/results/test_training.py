@@ -1,7 +1,5 @@
 """Curves of a pixel agent's run as results: what `interverse report` draws them from."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Policies in zip files of Stable-Baselines 2 and 3."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

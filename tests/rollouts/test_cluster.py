@@ -1,7 +1,5 @@
 """Units on a Ray cluster of two nodes: the bytes of one process, through deaths and mistakes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

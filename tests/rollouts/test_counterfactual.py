@@ -1,7 +1,5 @@
 """Counterfactuals without a change are the fact: refusals and starting states included."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Units in processes: the same results as in this one, through deaths, mistakes and Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Nodes unlike the process that asks: each plays the same bytes, or is refused by name."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

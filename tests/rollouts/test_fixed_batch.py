@@ -1,7 +1,5 @@
 """What a policy answers in an evaluation depends neither on its neighbours nor on threads."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Kills at random moments: what is started again ends as what was never killed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

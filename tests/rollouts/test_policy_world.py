@@ -1,7 +1,5 @@
 """A policy is played in the world that it learned in, wherever that is written; or a line says."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """Episodes recorded in files of so many, read back, replayed bit for bit, filmed."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import h5py

@@ -1,7 +1,5 @@
 """Rollouts, episodes on disk, counterfactuals: on the toy world, where all is known."""
 
-from __future__ import annotations
-
 import warnings
 
 import gymnasium as gym

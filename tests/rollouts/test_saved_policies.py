@@ -1,7 +1,5 @@
 """Saved policies: what was saved acts as it did, a flipped bit is refused, another rate is said."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import warnings

@@ -1,7 +1,5 @@
 """A Torch module acts in eval mode, is left as it was, and draws by the episodes' addresses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The causal graph against networkx itself."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

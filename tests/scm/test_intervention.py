@@ -1,7 +1,5 @@
 """Interventions as values, and the structural causal model they act on."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

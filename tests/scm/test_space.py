@@ -1,7 +1,5 @@
 """Spaces: bounds, membership, sampling, open ends, JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Exact sliding friction: a body slides as the textbook says, and other models are left alone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Drawings of a model: equal to MuJoCo's own renderer, unmoved by other contexts, lent again."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Rotations of arrays against SciPy, on NumPy and on Torch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

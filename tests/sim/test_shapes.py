@@ -1,7 +1,5 @@
 """Shapes are what MuJoCo would draw: its places, sizes and colours, hidden groups left out."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

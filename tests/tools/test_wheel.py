@@ -3,8 +3,6 @@
 All of it is slow: environments are made and packages downloaded.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

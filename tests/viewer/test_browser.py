@@ -1,7 +1,5 @@
 """The page in a real browser: a slider is moved, a refusal is read, the world is seen."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

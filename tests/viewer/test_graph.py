@@ -1,7 +1,5 @@
 """The drawn graph and the drawn curve, read back as XML."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """The viewer on a real viser server, without a browser, and the verb `view`."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

@@ -1,7 +1,5 @@
 """A session: every do is logged, refused, taken back, replayed, exported; orders wait a turn."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading

@@ -1,7 +1,5 @@
 """Controls follow from declarations, and a control that nobody touched changes no bit."""
 
-from __future__ import annotations
-
 import functools
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """Graphed updates: plain on a CPU, bit for bit the same arithmetic on a GPU."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """No path of the package unpickles, evaluates text or loads Torch files that may hold code."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The readers: bombs, links to elsewhere, pickles and torn files are typed errors."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Scores of predictions: against scikit-learn and SciPy, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """A latched starting state, alone and in a batch, and new goals on request."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

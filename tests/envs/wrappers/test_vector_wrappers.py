@@ -1,7 +1,5 @@
 """The vector forms do to N worlds what the single forms do to one; SB3 can relabel goals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Goal dicts, smoothed actions, planning by hand."""
 
-from __future__ import annotations
-
 import warnings
 
 import gymnasium as gym

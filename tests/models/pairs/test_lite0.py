@@ -1,7 +1,5 @@
 """EfficientNet-Lite0: the published network's numbers, safe weights, features kept once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Methods that recover factors from pairs: their arithmetic by hand, and what they learn."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from types import SimpleNamespace

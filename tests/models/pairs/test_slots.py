@@ -1,7 +1,5 @@
 """Slot attention: shapes, what is differentiated, pretraining that resumes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Pairs in memory and in `.npz` files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

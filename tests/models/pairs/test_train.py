@@ -1,7 +1,5 @@
 """`interverse train` on pairs: what is asked for is what is trained on; answers without looking."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

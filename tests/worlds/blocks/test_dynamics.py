@@ -1,7 +1,5 @@
 """Blocks: placing, pushing, intensities and palettes, against plain references."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 

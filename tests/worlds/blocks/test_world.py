@@ -1,7 +1,5 @@
 """The world of blocks: what follows what, refusals, forms, devices, and an honest graph."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

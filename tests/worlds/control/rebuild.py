@@ -1,7 +1,5 @@
 """A look inside a model's source, compiled: what editing a compiled model must equal."""
 
-from __future__ import annotations
-
 import io
 
 import mujoco

@@ -1,7 +1,5 @@
 """Dynamics written into a compiled walker equal a recompiled one; rewards are dm_control's."""
 
-from __future__ import annotations
-
 import itertools
 
 import mujoco

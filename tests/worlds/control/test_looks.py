@@ -1,7 +1,5 @@
 """Looks: independent streams, signs of seeds, switches, bodies that are seen, held-out pictures."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Distractions by name: DMC-GB's colour and video modes, Distracting Control's clear floor."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dm_control.suite.wrappers import pixels

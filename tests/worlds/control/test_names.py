@@ -1,7 +1,5 @@
 """Names remembered: keys give what dm_control's own indexers give; closed worlds are freed."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

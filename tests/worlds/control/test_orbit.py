@@ -4,8 +4,6 @@ The numbers are those that its published code comes to: start angles plus and mi
 cut at the horizon and the top; one step of all wrappers at every control step.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

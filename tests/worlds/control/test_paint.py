@@ -1,7 +1,5 @@
 """A look written into a compiled model shows what a model built with it shows."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """What a control environment shows and refuses: stacks, skips, seeds, qualities, bad input."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import threading

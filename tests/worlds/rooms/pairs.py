@@ -1,7 +1,5 @@
 """Pairs that several files ask for."""
 
-from __future__ import annotations
-
 import itertools
 
 from interverse.worlds.rooms.pair import Pair

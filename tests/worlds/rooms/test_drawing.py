@@ -1,7 +1,5 @@
 """Pictures of rooms: repeatable, of true depth, and untouched outside the object acted on."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

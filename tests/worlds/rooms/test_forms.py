@@ -1,7 +1,5 @@
 """Open instances: size, colour, gloss and wear as variables of every object."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pairs: the published acceptance tests, the factors that differ, and the confounder."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

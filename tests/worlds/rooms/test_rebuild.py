@@ -1,7 +1,5 @@
 """Laws of rooms: the present value changes nothing, and recorded factors give the pixels back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Planned rooms: nothing runs into anything, everything stands on something, and repeats."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """States between 0 and 1: pictures follow them, actions go to any target."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The world of rooms: what an action changes, what follows what, refusals, options."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Local causal graphs: the edges of a step against contact sensors and recorded pushes."""
 
-from __future__ import annotations
-
 import json
 
 import h5py

@@ -5,8 +5,6 @@ there; 10 and 11 are laws of every world. Of 15, towers still starts one fifth s
 observation is the original's.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The drag law against the simulator's own velocities and Jacobians."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

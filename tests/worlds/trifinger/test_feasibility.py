@@ -1,7 +1,5 @@
 """Depths against MuJoCo's own distances, and the rules that refuse."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Interventions on TriFinger worlds: what is set holds, and what follows from it follows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

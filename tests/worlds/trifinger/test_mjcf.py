@@ -1,7 +1,5 @@
 """The MuJoCo model of a scene: names, contacts, walls, parked blocks, meshes, sensors, looks."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """A stranger declares a variable in one file of a copy of the library, and it acts everywhere."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

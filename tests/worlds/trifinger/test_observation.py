@@ -1,7 +1,5 @@
 """Observations of the TriFinger worlds: layout, normalisation, noise, masks, pictures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

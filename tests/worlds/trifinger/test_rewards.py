@@ -1,7 +1,5 @@
 """Reward terms beyond the recorded transitions, and scores: boxes' volumes against SciPy's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

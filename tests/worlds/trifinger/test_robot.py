@@ -1,7 +1,5 @@
 """Kinematics and control modes of the robot."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

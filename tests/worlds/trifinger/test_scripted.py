@@ -1,7 +1,5 @@
 """The hand-written policies: they solve their tasks, in any batch, from the observation alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

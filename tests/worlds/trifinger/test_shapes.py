@@ -1,7 +1,5 @@
 """Built scenes: they stand, fit, hold over episodes, and can be drawn from both spaces."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

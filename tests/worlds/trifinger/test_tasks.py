@@ -1,7 +1,5 @@
 """The TriFinger tasks: built scenes, rewards, info, hints, contacts, a task of one's own."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

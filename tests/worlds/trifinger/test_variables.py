@@ -1,7 +1,5 @@
 """The variables of the TriFinger worlds: names, bounds, effects in graph and simulation."""
 
-from __future__ import annotations
-
 import math
 
 import networkx as nx
