@@ -50,6 +50,11 @@ class Hyper:
             check_whole(width, "a layer of net", 10**6)
 
 
+_SMALL = Hyper(
+    num_envs=4,
+    net=(64, 64),
+    settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
+)
 PRESETS: Mapping[tuple[str, Preset], Hyper] = {
     ("sb3_ppo", "paper"): Hyper(
         steps=100_000_000,
@@ -87,11 +92,7 @@ PRESETS: Mapping[tuple[str, Preset], Hyper] = {
             "tau": 0.001,
         },
     ),
-    ("sac", "small"): Hyper(
-        num_envs=4,
-        net=(64, 64),
-        settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
-    ),
+    ("sac", "small"): _SMALL,
     ("td3", "paper"): Hyper(
         steps=10_000_000,
         num_envs=1,
@@ -106,11 +107,7 @@ PRESETS: Mapping[tuple[str, Preset], Hyper] = {
             "tau": 0.02,
         },
     ),
-    ("td3", "small"): Hyper(
-        num_envs=4,
-        net=(64, 64),
-        settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
-    ),
+    ("td3", "small"): _SMALL,
 }
 
 
@@ -121,8 +118,8 @@ def world_options(task: str, name: str) -> Mapping[str, Any]:
 
 def preset(algorithm: str, name: str) -> Hyper:
     """Returns the hyper-parameters of an algorithm under a preset's name."""
-    for (known, label), hyper in PRESETS.items():
-        if (algorithm, name) == (known, label):
+    for key, hyper in PRESETS.items():
+        if key == (algorithm, name):
             return hyper
     check_name("algorithm", algorithm, {key[0] for key in PRESETS})
     raise UnknownNameError(unknown("preset", name, {key[1] for key in PRESETS}))

@@ -358,14 +358,12 @@ class PixelDecoder(nn.Module):
 
 
 def picture_error(given_back: Tensor, pictures: Tensor, noise: Tensor) -> Tensor:
-    """Returns the mean squared difference to the coarse pictures."""
-    return functional.mse_loss(given_back.float(), coarse(pictures, noise))
+    """Returns the mean squared difference to coarse pictures, -0.5..0.5.
 
-
-def coarse(pictures: Tensor, noise: Tensor) -> Tensor:
-    """Returns pictures in 32 grey levels, spread over their bin by uniform noise, -0.5..0.5."""
+    They have 32 grey levels, spread over their bin by uniform noise.
+    """
     level = torch.floor(pictures / (256 / _BINS))
-    return (level + noise) / _BINS - 0.5
+    return functional.mse_loss(given_back.float(), (level + noise) / _BINS - 0.5)
 
 
 @final
@@ -418,10 +416,19 @@ class Dbc(Agent):
         guess = model(features, batch.actions)
         dice = torch.randn(guess.mean.shape, generator=self.generator, device=self.device)
         reward = model.reward(guess.mean + guess.spread * dice)
-        foresight = model_loss(guess, successors) + functional.mse_loss(reward, batch.rewards)
+        # The Gaussian's negative log likelihood, less a constant, and the reward's error.
+        distance = (successors - guess.mean) / guess.spread
+        unlikely = (0.5 * distance**2 + guess.spread.log()).mean()
+        foresight = unlikely + functional.mse_loss(reward, batch.rewards)
+        # Features of two states lie |z_i - z_j| = |r_i - r_j| + discount W2(P_i, P_j) apart.
         others = torch.randperm(len(features), generator=self.generator, device=self.device)
-        known = NextFeatures(*(part.detach() for part in guess))
-        metric = bisimulation_loss(features, batch.rewards, known, others, self.hyper.discount)
+        mean, spread = (part.detach() for part in guess)
+        apart = (features - features[others]).abs().sum(1)
+        rewards = (batch.rewards - batch.rewards[others]).abs().squeeze(1)
+        means = (mean - mean[others]).pow(2).sum(1)
+        spreads = (spread - spread[others]).pow(2).sum(1)
+        wanted = rewards + self.hyper.discount * torch.sqrt(means + spreads)
+        metric = functional.mse_loss(apart, wanted)
         total = foresight + self.options.bisimulation * metric
         descend(self.optimisers["encoder"], total, self.optimisers["model"])
         return {"model": foresight.detach(), "bisimulation": metric.detach()}
@@ -461,21 +468,3 @@ def _normed(given: int, made: int, generator: torch.Generator) -> nn.Sequential:
     """Returns one hidden layer with a layer norm."""
     hidden = linear(given, _WIDTH, generator), nn.LayerNorm(_WIDTH), nn.ReLU()
     return nn.Sequential(*hidden, linear(_WIDTH, made, generator))
-
-
-def model_loss(guess: NextFeatures, successors: Tensor) -> Tensor:
-    """Returns the Gaussian's negative log likelihood, less a constant."""
-    distance = (successors - guess.mean) / guess.spread
-    return (0.5 * distance**2 + guess.spread.log()).mean()
-
-
-def bisimulation_loss(
-    features: Tensor, rewards: Tensor, guess: NextFeatures, others: Tensor, discount: float
-) -> Tensor:
-    """Returns the squared error of |z_i - z_j| as |r_i - r_j| + discount W2(P_i, P_j)."""
-    apart = (features - features[others]).abs().sum(1)
-    reward = (rewards - rewards[others]).abs().squeeze(1)
-    means = (guess.mean - guess.mean[others]).pow(2).sum(1)
-    spreads = (guess.spread - guess.spread[others]).pow(2).sum(1)
-    wanted = reward + discount * torch.sqrt(means + spreads)
-    return functional.mse_loss(apart, wanted)

@@ -169,22 +169,18 @@ class SacAug(Agent):
         """Returns o augmented and the last ones as they are; o' augmented up to there, the same."""
         now, then = batch.observations, batch.successors
         crop = self._augment.parts[0]
-        if isinstance(crop, PadCrop) and self._in_one_kernel(crop, now):
+        paper = isinstance(crop, PadCrop) and crop.rule == "paper" and crop.pad == 4
+        alone = paper and len(self._augment.parts) == 1 and now.shape[1] == 9
+        half = now.is_cuda and torch.is_autocast_enabled("cuda")
+        if alone and half and (made := kernels()) is not None:  # crop, noise, layout in one kernel
             numbers = crop.numbers(now.shape, self.generator)
             seeds = torch.randint(2**31, (2,), generator=self.generator, device=self.device)
             given = [seeds[i:] if crop.noisy else None for i in range(2)]
-            made = kernels()
             return (made.crops(now, numbers, given[0], len(now), cut),), (
                 made.crops(then, numbers, given[1], cut, cut),
             )
         seen, successors = self._augment(now, then, generator=self.generator)
         return (seen, now[cut:]), (successors[:cut], then[cut:])
-
-    def _in_one_kernel(self, crop: PadCrop, pictures: Tensor) -> bool:
-        """Whether crop, noise and layout are one kernel: in half precision on a GPU."""
-        paper = len(self._augment.parts) == 1 and crop.rule == "paper" and crop.pad == 4
-        half = pictures.is_cuda and torch.is_autocast_enabled("cuda")
-        return paper and half and pictures.shape[1] == 9 and kernels() is not None
 
 
 @final
