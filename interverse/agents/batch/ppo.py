@@ -17,7 +17,6 @@ import torch
 
 from interverse.agents.batch.network import (
     ActorCritic,
-    check_initial,
     difference_matrix,
     observation_clip,
 )
@@ -134,8 +133,7 @@ class DevicePpo:
         self._returns = torch.zeros(arena.num_worlds, device=arena.device)
 
     def begin_with(self, policy: ExportedPolicy) -> None:
-        """Takes an exported policy to begin with, unless this run has learned already."""
-        check_initial(policy, self.arena.options)
+        """Takes a policy that `check_initial` passed to begin with, unless the run has learned."""
         self._begun, self._initial = True, policy
         self._set_rate()
         if self.steps:
