@@ -25,6 +25,7 @@ Edge = tuple[int, int]  # parent, child
 
 RANDOM = "random"
 _MOST_PARENTS = 5.0
+_MOST_DRAWS = 2000  # of graphs, until one has the chain that was asked for
 _RANDOM_NAMES = (RANDOM, "none")  # the text "None" means: no graph given
 _HINT = "a family such as 'chain', edges such as '0->1->2,{0-2}->4', a 0/1 matrix, or None"
 
@@ -111,14 +112,65 @@ def disorder(adjacency: NDArray[Any]) -> str:
     )
 
 
-def random_adjacency(noise: Noise, objects: int, name: str = "graph/adjacency") -> Array:
-    """Returns (N, n, n) random graphs: object i takes each j < i with min(i / 2, 5) / (i + 1)."""
+def random_adjacency(
+    noise: Noise,
+    objects: int,
+    *,
+    density: float | None = None,
+    longest_chain: int | None = None,
+) -> Array:
+    """Returns (N, n, n) random graphs.
+
+    Args:
+        noise: of N worlds.
+        objects: how many nodes, n.
+        density: share of the n (n - 1) / 2 possible edges that are there, in equally likely places;
+            None: object i takes each j < i with min(i / 2, 5) / (i + 1), as published.
+        longest_chain: edges of the longest path; graphs are drawn until one has it.
+    """
+    graphs = _drawn(noise, objects, density, name="graph/adjacency")
+    if longest_chain is None:
+        return graphs
+    xp = array_namespace(graphs)
+    wrong = _longest_chains(graphs) != longest_chain
+    for attempt in range(1, _MOST_DRAWS):
+        if not bool(xp.any(wrong)):
+            return graphs
+        other = _drawn(noise, objects, density, name=f"graph/adjacency/{attempt}")
+        graphs = xp.where(wrong[:, None, None], other, graphs)
+        wrong = _longest_chains(graphs) != longest_chain
+    told = "" if density is None else f" and density {density}"
+    raise InvalidValueError(
+        f"no graph of {objects} objects with longest_chain {longest_chain}{told} was found",
+        fix="Raise density for longer chains, lower it for shorter ones",
+    )
+
+
+def _drawn(noise: Noise, objects: int, density: float | None, *, name: str) -> Array:
     u = noise.uniform(name, (objects, objects))
     xp = array_namespace(u)
     i = np.arange(objects)
-    chance = np.minimum(0.5 * i, _MOST_PARENTS) / (i + 1)
-    allowed = np.tri(objects, k=-1) * chance[:, None]
-    return xp.astype(u < xp.asarray(allowed, device=u.device), xp.int64)
+    if density is None:
+        chance = np.minimum(0.5 * i, _MOST_PARENTS) / (i + 1)
+        allowed = np.tri(objects, k=-1) * chance[:, None]
+        return xp.astype(u < xp.asarray(allowed, device=u.device), xp.int64)
+    # The edges are the places with the least draws; places that no edge can have come last.
+    below = xp.asarray(np.tri(objects, k=-1, dtype=bool), device=u.device)
+    flat = xp.reshape(xp.where(below, u, xp.ones_like(u)), (u.shape[0], -1))
+    edges = round(density * objects * (objects - 1) / 2)
+    rank = xp.argsort(xp.argsort(flat, axis=1), axis=1)
+    return xp.astype(xp.reshape(rank < edges, u.shape), xp.int64)
+
+
+def _longest_chains(graphs: Array) -> Array:
+    """Returns (N,) the edges of each graph's longest path."""
+    xp = array_namespace(graphs)
+    edges = xp.astype(graphs, xp.float32)  # a GPU multiplies no whole numbers
+    paths, longest = edges, xp.zeros_like(graphs[:, 0, 0])
+    for _ in range(graphs.shape[1] - 1):
+        longest = longest + xp.astype(xp.any(paths > 0, axis=(1, 2)), longest.dtype)
+        paths = xp.astype(xp.matmul(paths, edges) > 0, xp.float32)
+    return longest
 
 
 def _from_family(text: str, objects: int) -> Adjacency:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from interverse.core.arrays import Array
 from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.rng import Noise
 from interverse.core.type_checks import Seed, number, one_of, validated, whole
@@ -106,6 +107,11 @@ class ChemistryOptions(WorldOptions):
     """Hidden units a network; None takes 4 objects, in plain and moving 4 objects x colors."""
     graph_seed: Seed = 0
     """Which random graph, and which random delays."""
+    density: Annotated[float | None, number(most=1.0)] = None
+    """Of a random graph: the share of the possible edges it has. None draws each by chance, as
+    published."""
+    longest_chain: Annotated[int | None, whole(CELLS)] = None
+    """Of a random graph: the edges of its longest path. None takes any."""
     cpt_seed: Seed = 0
     """Which networks: the same seed, the same chances in every episode, world and process."""
     least_effect: Annotated[float | None, number(most=1.0)] = None
@@ -177,6 +183,13 @@ class ChemistryOptions(WorldOptions):
                 allowed="graph_seed with a random graph, or with drawn delays (mode delayed)",
             )
 
+        for name in ("density", "longest_chain"):
+            if getattr(self, name) is not None and not self.graph_is_random:
+                raise InvalidValueError(
+                    f"{name} is {getattr(self, name)}, but the graph is not drawn",
+                    allowed=f"{name} with a random graph",
+                )
+
     @property
     def has_target(self) -> bool:
         """Whether there is a target to reach, and a reward."""
@@ -237,8 +250,12 @@ class ChemistryOptions(WorldOptions):
         named = self._named_graph()
         if named is not None:
             return named
-        return np.asarray(
-            graphs.random_adjacency(Noise.single(seed=self.graph_seed), self.objects)[0]
+        return np.asarray(self.drawn_graphs(Noise.single(seed=self.graph_seed))[0])
+
+    def drawn_graphs(self, noise: Noise) -> Array:
+        """Returns (N, n, n) random graphs, as the options ask for them."""
+        return graphs.random_adjacency(
+            noise, self.objects, density=self.density, longest_chain=self.longest_chain
         )
 
     def _named_graph(self) -> NDArray[np.int64] | None:

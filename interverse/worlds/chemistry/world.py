@@ -15,7 +15,7 @@ from interverse.core.rng import Noise
 from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
 from interverse.sim import raster
-from interverse.worlds.chemistry import cpt, delayed, dynamics, graphs, layout, reference
+from interverse.worlds.chemistry import cpt, delayed, dynamics, layout, reference
 from interverse.worlds.chemistry.options import ChemistryOptions
 from interverse.worlds.chemistry.variables import causal_graph, goal_of, name_of
 from interverse.worlds.grid import GridWorld, Reasons, place, put
@@ -94,7 +94,7 @@ class Chemistry(GridWorld):
             own = cpt.draw_weights(each, options.sizes, options.level.weights)
             rows |= _parts(self._on_device(own))
             if options.graph_is_random:
-                rows["adjacency"] = graphs.random_adjacency(drawn, options.objects)
+                rows["adjacency"] = options.drawn_graphs(drawn)
                 drawn_over = [n for n in options.defaults if self._where[n][0] == "adjacency"]
                 self._set(rows, self._defaults(drawn_over, len(noise)))
         late = {n for n in given if self.variables[n].kind in _AFTER_DRAWS}

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.core.rng import Noise
 from interverse.worlds.chemistry import graphs
@@ -124,3 +125,42 @@ def test_a_random_graph_is_a_function_of_its_address():
         alone = graphs.random_adjacency(Noise.single(seed=seed, episode=2), 5)
         np.testing.assert_array_equal(together[seed], alone[0])
     assert len(np.unique(together.reshape(9, -1), axis=0)) > 4
+
+
+def worlds_of(count: int) -> Noise:
+    nothing = np.zeros(count, np.int64)
+    return Noise(nothing, np.arange(count), nothing)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.25, 0.5, 1.0])
+def test_a_density_is_the_share_of_possible_edges_in_every_graph(density):
+    drawn = graphs.random_adjacency(worlds_of(200), 5, density=density)
+    assert set(drawn.sum((1, 2)).tolist()) == {round(10 * density)}
+    assert not np.triu(drawn).any()
+    if density == 0.5:  # no place is likelier than another
+        assert np.abs(drawn.mean(0)[np.tril_indices(5, -1)] - 0.5).max() < 0.15
+
+
+@pytest.mark.parametrize("density", [None, 0.5])
+def test_a_longest_chain_is_that_of_networkx(density):
+    rows = worlds_of(20)
+    drawn = graphs.random_adjacency(rows, 5, density=density, longest_chain=3)
+    for graph in drawn:
+        assert nx.dag_longest_path_length(nx.DiGraph(graphs.edges_of(graph))) == 3
+    alone = graphs.random_adjacency(
+        Noise.single(seed=0, episode=7), 5, density=density, longest_chain=3
+    )
+    np.testing.assert_array_equal(alone[0], drawn[7])
+
+
+def test_a_chain_that_no_such_graph_has_is_told():
+    with pytest.raises(InvalidValueError, match=r"longest_chain 4 and density 0\.2"):
+        graphs.random_adjacency(Noise.single(seed=0), 5, density=0.2, longest_chain=4)
+
+
+def test_density_and_chain_are_options_of_a_drawn_graph():
+    env = iv.make("chemistry/random-v1", density=0.3, longest_chain=2, graph_seed=4)
+    env.reset(seed=0)
+    assert env.values["graph/adjacency"].sum() == 3
+    with pytest.raises(InvalidValueError, match="the graph is not drawn"):
+        iv.make("chemistry/chain-v1", density=0.3)
