@@ -84,8 +84,8 @@ def verify(
     root = Path(folder)
     index, problems = read_index(root), []
     if not index:
-        told = "has no index of hashes: the evaluation did not end, or was tampered with"
-        problems.append(f"{root} {told}")
+        ended = "the evaluation did not end, or was tampered with"
+        problems.append(f"{root} has no index of hashes: {ended}")
     for name, known in index.items():
         path = root / name
         if Path(name).is_absolute() or ".." in Path(name).parts or not path.is_file():

@@ -252,9 +252,9 @@ def counterfactual_pair(
         fact = {name: int(pair.factors_after[name]) for name in rooms.ACTION}
         slot, verb = (int(action.get(name, fact[name])) for name in rooms.ACTION)
         counts = (world.options.objects, 7)
-        for name, value, count in zip(rooms.ACTION, (slot, verb), counts, strict=True):
-            if not 0 <= value < count:
-                told = f"{name} is {value}"
+        for name, number, count in zip(rooms.ACTION, (slot, verb), counts, strict=True):
+            if not 0 <= number < count:
+                told = f"{name} is {number}"
                 raise InterventionError(told, dict(action), allowed=f"0 to {count - 1}")
         draft = rooms.Draft(verb, pair.address, origin, slot)
         found = rooms.act_and_draw(world, draft, depth=pair.depth_before is not None)

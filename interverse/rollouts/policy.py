@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, Protocol, cast, final, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -99,7 +99,7 @@ class CallablePolicy:
         self._reset: Any = getattr(function, "reset", None)
         self._takes_worlds = True
         try:
-            inspect.signature(self._reset).bind(None, None)
+            inspect.signature(cast("Any", self._reset)).bind(None, None)
         except TypeError:  # or there is none, and it is never called
             self._takes_worlds = False
         except ValueError:  # built in, without a signature: nobody can say

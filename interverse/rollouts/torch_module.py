@@ -56,7 +56,10 @@ class ModulePolicy:
     def __call__(self, observations: Any) -> NDArray[Any]:
         """Returns one action per world."""
         held = next(self._module.parameters(), next(self._module.buffers(), None))
-        as_seen = {"dtype": torch.float32, "device": None if held is None else held.device}
+        as_seen: dict[str, Any] = {
+            "dtype": torch.float32,
+            "device": None if held is None else held.device,
+        }
         seen = mapped(lambda part: torch.as_tensor(np.asarray(part), **as_seen), observations)
         try:
             with torch.no_grad(), eval_mode(self._module), self._own_draws():

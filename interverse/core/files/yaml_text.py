@@ -59,7 +59,8 @@ def parse_yaml(text: str | bytes, what: str = "the text") -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, FileFormatError):
             raise
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        mark: Any = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None)
         known = mark is not None and problem is not None
         where = f", line {mark.line + 1}," if known else ""
         told = " ".join(str(problem if known else error).split())[:200]
