@@ -91,7 +91,7 @@ def generalisation_error_of_runs(
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Gap:
     """The scores where a variable lay in A and where it lay in B.
 
@@ -141,16 +141,8 @@ def gaps(
         size_a, size_b = (np.unique(same[rows]).size for rows in (in_a, in_b))
         mean_a, mean_b = (float(mean_known(part, axis=0)) for part in (a, b))
         drawn = _mean_draws(a, rng, resamples, size_a) - _mean_draws(b, rng, resamples, size_b)
-        rows.append(
-            Gap(
-                variable=variable,
-                mean_a=mean_a,
-                mean_b=mean_b,
-                loss=_around(mean_a - mean_b, drawn, confidence),
-                episodes_a=len(a),
-                episodes_b=len(b),
-            )
-        )
+        loss = _around(mean_a - mean_b, drawn, confidence)
+        rows.append(Gap(variable, mean_a, mean_b, loss, len(a), len(b)))
     return rows
 
 

@@ -7,6 +7,7 @@ Matrices are (effect, cause): entry [i, j] is about what object j does to object
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -108,11 +109,10 @@ def dependences(
     distances = total_variation(first, second)
     n = distances.shape[1]
     out = np.full((n, n, n), np.nan)
-    for j in range(n):
-        for m in range(n):
-            rows = (altered == j) & (acted == m)
-            if rows.any():
-                out[:, j, m] = distances[rows].mean(0)
+    for j, m in itertools.product(range(n), repeat=2):
+        rows = (altered == j) & (acted == m)
+        if rows.any():
+            out[:, j, m] = distances[rows].mean(0)
     return out
 
 
@@ -131,23 +131,17 @@ def direct_effects(depends: Floats, totals: Floats, *, floor: float = 0.0) -> Fl
     Raises:
         InvalidValueError: where no action that shows an influence was sampled.
     """
-    n = len(totals)
+    n, reached = len(totals), totals > floor
     out = np.zeros((n, n))
-    for i in range(n):
-        for j in range(n):
-            if i != j:
-                shows = [
-                    m
-                    for m in range(n)
-                    if m == j or (m != i and totals[i, m] > floor and totals[j, m] <= floor)
-                ]
-                seen = [depends[i, j, m] for m in shows if not np.isnan(depends[i, j, m])]
-                if not seen:
-                    raise InvalidValueError(
-                        f"no trial alters object {j} under an action on any of {shows}",
-                        fix="Sample every pair of altered and acted-on objects",
-                    )
-                out[i, j] = min(seen)
+    for i, j in itertools.permutations(range(n), 2):
+        shows = [m for m in range(n) if m == j or (m != i and reached[i, m] and not reached[j, m])]
+        seen = [depends[i, j, m] for m in shows if not np.isnan(depends[i, j, m])]
+        if not seen:
+            raise InvalidValueError(
+                f"no trial alters object {j} under an action on any of {shows}",
+                fix="Sample every pair of altered and acted-on objects",
+            )
+        out[i, j] = min(seen)
     return out
 
 

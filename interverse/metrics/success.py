@@ -62,7 +62,7 @@ def last_20(
     (1.0, 0.95)
     """
     steps, count = _episodes(success, length)
-    wanted = LAST_STEPS - 1 if legacy else LAST_STEPS
+    wanted = LAST_STEPS - legacy
     index = np.arange(steps.shape[-1])
     tail = _within(steps, count) & (index >= count[..., None] - wanted)
     if not legacy:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,16 +56,11 @@ class Intervention(ABC):
         return Joint((*_parts(self), *_parts(as_intervention(other))))
 
 
-@final
-class Do(Intervention):
-    """Sets variables to values.
-
-    >>> both = Do({"block/mass": 0.5}) | Do({"floor/friction": 0.1})
-    >>> both.variables
-    ('block/mass', 'floor/friction')
-    """
+class _OfArrays(Intervention):
+    """An intervention by an array for each variable."""
 
     __slots__ = ("values",)
+    kind: ClassVar[str]
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         _check_names(values)
@@ -80,8 +75,31 @@ class Do(Intervention):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names it sets."""
+        """The names it acts on."""
         return tuple(self.values)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns a JSON-ready description."""
+        return {self.kind: {name: value.tolist() for name, value in self.values.items()}}
+
+    def __reduce__(self) -> tuple[type[_OfArrays], tuple[dict[str, Any]]]:
+        return type(self), (dict(self.values),)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({ {n: v.tolist() for n, v in self.values.items()} })"
+
+
+@final
+class Do(_OfArrays):
+    """Sets variables to values.
+
+    >>> both = Do({"block/mass": 0.5}) | Do({"floor/friction": 0.1})
+    >>> both.variables
+    ('block/mass', 'floor/friction')
+    """
+
+    __slots__ = ()
+    kind = "do"
 
     @property
     def fixed(self) -> Assignment:
@@ -92,45 +110,21 @@ class Do(Intervention):
         """Returns its values."""
         return self.values
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns a JSON-ready description."""
-        return {"do": {name: value.tolist() for name, value in self.values.items()}}
-
-    def __reduce__(self) -> tuple[type[Do], tuple[dict[str, Any]]]:
-        return Do, (dict(self.values),)
-
-    def __repr__(self) -> str:
-        return f"Do({ {n: v.tolist() for n, v in self.values.items()} })"
-
 
 @final
-class Shift(Intervention):
+class Shift(_OfArrays):
     """Adds amounts to what variables would have been.
 
     >>> Shift({"gravity": 2.0}).to_json()
     {'shift': {'gravity': 2.0}}
     """
 
-    __slots__ = ("amounts",)
-
-    def __init__(self, amounts: Mapping[str, Any]) -> None:
-        self.amounts: Assignment = Do(amounts).values
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The names it shifts."""
-        return tuple(self.amounts)
+    __slots__ = ()
+    kind = "shift"
 
     def resolve(self, read: Reader, noise: Noise) -> Assignment:
         """Returns the present values plus the amounts."""
-        return {name: read(name) + amount for name, amount in self.amounts.items()}
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns a JSON-ready description."""
-        return {"shift": {name: value.tolist() for name, value in self.amounts.items()}}
-
-    def __reduce__(self) -> tuple[type[Shift], tuple[dict[str, Any]]]:
-        return Shift, (dict(self.amounts),)
+        return {name: read(name) + amount for name, amount in self.values.items()}
 
 
 @final
@@ -158,10 +152,8 @@ class Replace(Intervention):
 
     def resolve(self, read: Reader, noise: Noise) -> Assignment:
         """Returns one draw per world."""
-        out = {}
-        for name, space in self.spaces.items():
-            out[name] = space.from_uniform(noise.uniform(f"replace:{name}", (space.draws,)))
-        return out
+        draw = {n: noise.uniform(f"replace:{n}", (s.draws,)) for n, s in self.spaces.items()}
+        return {name: space.from_uniform(draw[name]) for name, space in self.spaces.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Returns a JSON-ready description."""
