@@ -86,12 +86,15 @@ def solver_hash() -> str:
 @functools.cache
 def _loaded() -> tuple[Any, str]:
     """Registers the plugin with MuJoCo, once a process; returns the library, to keep it loaded."""
-    path = library_path()
+    path, folder = library_path(), Path(mujoco.__file__).parent
     if not path.is_file():
         _build(path)
+    found = sorted((*folder.glob("libmujoco*.so*"), *folder.glob("libmujoco*.dylib")))
+    if not found:
+        raise NativeCodeError(explain(f"there is no MuJoCo library in {folder}"))
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-        native, engine = ctypes.CDLL(str(path)), ctypes.CDLL(str(_mujoco_library()))
+        native, engine = ctypes.CDLL(str(path)), ctypes.CDLL(str(found[0]))
         addresses = [ctypes.cast(getattr(engine, f), ctypes.c_void_p) for f in _FUNCTIONS]
         description = ctypes.create_string_buffer(_DESCRIPTION)
         engine.mjp_defaultPlugin(description)
@@ -102,14 +105,6 @@ def _loaded() -> tuple[Any, str]:
             explain(f"the friction solver {path} cannot be loaded: {error}", fix="Delete the file")
         ) from error
     return native, digest
-
-
-def _mujoco_library() -> Path:
-    folder = Path(mujoco.__file__).parent
-    found = sorted((*folder.glob("libmujoco*.so*"), *folder.glob("libmujoco*.dylib")))
-    if not found:
-        raise NativeCodeError(explain(f"there is no MuJoCo library in {folder}"))
-    return found[0]
 
 
 def _build(path: Path) -> None:

@@ -33,7 +33,9 @@ def probe() -> None:
     command = [sys.executable, "-c", _TRIAL]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False)
-        problem = "" if done.returncode == 0 else _last_line(done.stderr, done.returncode)
+        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+        told = f": {lines[-1].strip()}" if lines else ""
+        problem = f"its trial ended with status {done.returncode}{told}" if done.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
         problem = f"its trial failed: {error}"
     if problem:
@@ -148,8 +150,3 @@ def _context() -> Any:
 def _module(name: str) -> Any:
     """Returns a module of mujoco-studio, imported when first drawn with."""
     return importlib.import_module(name)
-
-
-def _last_line(errors: bytes, status: int) -> str:
-    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
-    return f"its trial ended with status {status}" + (f": {lines[-1]}" if lines else "")

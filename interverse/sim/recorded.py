@@ -29,12 +29,11 @@ class Recorded:
         if self._device.type != "cuda":
             return self._function()
         if self._graph is None:
-            self._record()
-        assert self._graph is not None
+            self._graph = self._record()
         self._graph.replay()
         return self._result
 
-    def _record(self) -> None:
+    def _record(self) -> torch.cuda.CUDAGraph:
         torch.cuda.synchronize(self._device)
         new_stream: Any = torch.cuda.Stream  # Torch leaves it untyped
         stream = new_stream(self._device)
@@ -45,8 +44,8 @@ class Recorded:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             self._result = self._function()
-        self._graph = graph
         torch.cuda.synchronize(self._device)
+        return graph
 
 
 @final

@@ -99,38 +99,30 @@ class Shapes:
         seen: Counter[str] = Counter()
         out = []
         for geom in self._scene.geoms[: self._scene.ngeom]:
-            if int(geom.type) in _KINDS and geom.rgba[3] > 0.0:
-                name = _name(model, geom)
-                seen[name] += 1
-                suffix = f"_{seen[name]}" if seen[name] > 1 else ""
-                out.append(_shape(model, geom, name + suffix))
+            kind = _KINDS.get(int(geom.type))
+            if kind is None or geom.rgba[3] <= 0.0:
+                continue
+            owner = mujoco.mjtObj(geom.objtype)
+            given = mujoco.mj_id2name(model, int(owner), geom.objid) if geom.objid >= 0 else None
+            name = f"{owner.name.removeprefix('mjOBJ_').lower()}/{given or geom.objid}"
+            seen[name] += 1
+            rotation, size = np.empty(4), np.array(geom.size, dtype=np.float64)
+            mujoco.mju_mat2Quat(rotation, np.asarray(geom.mat, dtype=np.float64).ravel())
+            if kind == "plane":
+                size[:2] = np.where(size[:2] > 0.0, size[:2], _PLANE)
+            out.append(
+                Shape(
+                    name=name + (f"_{seen[name]}" if seen[name] > 1 else ""),
+                    kind=kind,
+                    size=size,
+                    position=np.array(geom.pos, dtype=np.float64),
+                    rotation=rotation,
+                    rgba=np.array(geom.rgba, dtype=np.float64),
+                    mesh=_mesh(model, int(geom.dataid) // 2) if kind == "mesh" else None,
+                    texture=_texture(model, int(geom.matid), size) if kind == "plane" else None,
+                )
+            )
         return tuple(out)
-
-
-def _name(model: Any, geom: Any) -> str:
-    kind = mujoco.mjtObj(geom.objtype)
-    word = kind.name.removeprefix("mjOBJ_").lower()
-    given = mujoco.mj_id2name(model, int(kind), geom.objid) if geom.objid >= 0 else None
-    return f"{word}/{given or geom.objid}"
-
-
-def _shape(model: Any, geom: Any, name: str) -> Shape:
-    kind = _KINDS[int(geom.type)]
-    rotation = np.empty(4)
-    mujoco.mju_mat2Quat(rotation, np.asarray(geom.mat, dtype=np.float64).ravel())
-    size = np.array(geom.size, dtype=np.float64)
-    if kind == "plane":
-        size[:2] = np.where(size[:2] > 0.0, size[:2], _PLANE)
-    return Shape(
-        name=name,
-        kind=kind,
-        size=size,
-        position=np.array(geom.pos, dtype=np.float64),
-        rotation=rotation,
-        rgba=np.array(geom.rgba, dtype=np.float64),
-        mesh=_mesh(model, int(geom.dataid) // 2) if kind == "mesh" else None,
-        texture=_texture(model, int(geom.matid), size) if kind == "plane" else None,
-    )
 
 
 def _mesh(model: Any, number: int) -> ShapeMesh:

@@ -49,70 +49,53 @@ def place_cameras(model: Any, data: Any) -> None:
     mujoco.mj_camlight(model, data)
 
 
-def steps_whole(model: Any) -> bool:
-    """Returns whether a step cannot be halved: that of Runge and Kutta."""
-    return bool(model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4)
-
-
-def advance(model: Any, data: Any, substeps: int, *, whole: bool) -> None:
-    """Steps as dm_control does, with places and velocities brought up to date at the end.
-
-    Args:
-        model: MuJoCo's.
-        data: its moment.
-        substeps: physics steps to make.
-        whole: what `steps_whole` says of the model; asking costs as much as a small step.
-    """
-    if whole:
-        mujoco.mj_step(model, data, substeps)
-    else:
-        mujoco.mj_step2(model, data)
-        if substeps > 1:
-            mujoco.mj_step(model, data, substeps - 1)
-    mujoco.mj_step1(model, data)
-
-
-def state_size(model: Any) -> int:
-    """Returns how many numbers integration starts from; asking costs as much as reading them."""
-    return int(mujoco.mj_stateSize(model, _SIGNATURE))
-
-
-def save_moment(model: Any, data: Any, size: int) -> NDArray[np.float64]:
-    """Returns the `state_size` numbers that integration starts from, then the sensors' last."""
-    moment = np.empty(size + len(data.sensordata))
-    mujoco.mj_getState(model, data, moment[:size], _SIGNATURE)
-    moment[size:] = data.sensordata
-    return moment
-
-
 @final
-class KeptMoment:
-    """A moment of one world's data, kept in other data: a fifth of the cost of `save_moment`."""
+class SingleWorld:
+    """A model and its data: steps and moments."""
 
     def __init__(self, model: Any, data: Any) -> None:
         self._model, self._data, self._there = model, data, mujoco.MjData(model)
         self._sensors = self._there.sensordata, data.sensordata  # views; asking takes as long
+        # asked once: it costs as much as a small step
+        self._whole = model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4  # steps have no halves
+        self._size = mujoco.mj_stateSize(model, _SIGNATURE)
+
+    def advance(self, substeps: int) -> None:
+        """Steps as dm_control does, with places and velocities brought up to date at the end."""
+        if self._whole:
+            mujoco.mj_step(self._model, self._data, substeps)
+        else:
+            mujoco.mj_step2(self._model, self._data)
+            if substeps > 1:
+                mujoco.mj_step(self._model, self._data, substeps - 1)
+        mujoco.mj_step1(self._model, self._data)
+
+    def save(self) -> NDArray[np.float64]:
+        """Returns the numbers that integration starts from, then the sensors' last."""
+        moment = np.empty(self._size + len(self._data.sensordata))
+        mujoco.mj_getState(self._model, self._data, moment[: self._size], _SIGNATURE)
+        moment[self._size :] = self._data.sensordata
+        return moment
+
+    def load(self, moment: NDArray[np.float64]) -> None:
+        """Goes to a saved moment.
+
+        Sensors of accelerations and forces read the step before and cannot be recomputed, so they
+        are put back as they were.
+        """
+        state = np.ascontiguousarray(moment[: self._size])
+        mujoco.mj_setState(self._model, self._data, state, _SIGNATURE)
+        settle(self._model, self._data)
+        self._data.sensordata[:] = moment[self._size :]
 
     def keep(self) -> None:
-        """Keeps what the data is now."""
+        """Keeps what the data is now, at a fifth of the cost of `save`."""
         mujoco.mj_copyState(self._model, self._data, self._there, _SIGNATURE)
         if self._sensors[0].size:
             np.copyto(*self._sensors)
 
     def restore(self) -> None:
-        """Goes back to what was kept; see `load_moment`."""
+        """Goes back to what was kept; see `load`."""
         mujoco.mj_copyState(self._model, self._there, self._data, _SIGNATURE)
         settle(self._model, self._data)
         self._data.sensordata[:] = self._there.sensordata
-
-
-def load_moment(model: Any, data: Any, moment: NDArray[np.float64]) -> None:
-    """Goes to a saved moment.
-
-    Sensors of accelerations and forces read the step before and cannot be recomputed, so they are
-    put back as they were.
-    """
-    size = state_size(model)
-    mujoco.mj_setState(model, data, np.ascontiguousarray(moment[:size]), _SIGNATURE)
-    settle(model, data)
-    data.sensordata[:] = moment[size:]

@@ -6,7 +6,7 @@ import pytest
 
 from interverse.sim import gl
 from interverse.sim.drawing import QUALITIES, open_drawing
-from interverse.sim.single import load_moment, save_moment, state_size
+from interverse.sim.single import SingleWorld
 from interverse.sim.studio import DrawingStage
 
 SIZE = (40, 60)
@@ -82,12 +82,13 @@ def test_a_moment_holds_sensors_of_the_step_before(world):
     for _ in range(5):
         mujoco.mj_step(model, data)
     mujoco.mj_step1(model, data)
-    moment, felt = save_moment(model, data, state_size(model)), data.sensordata.copy()
+    single = SingleWorld(model, data)
+    moment, felt = single.save(), data.sensordata.copy()
     ahead = []
     for _ in range(3):
         mujoco.mj_step(model, data)
         ahead.append(data.qpos.copy())
-    load_moment(model, data, moment)
+    single.load(moment)
     assert np.array_equal(data.sensordata, felt)
     for place in ahead:
         mujoco.mj_step(model, data)

@@ -13,16 +13,7 @@ from interverse.core.rng import Noise
 from interverse.scm import Variable
 from interverse.sim.drawing import QUALITIES, Drawing, Kind, open_drawing
 from interverse.sim.shapes import Shape, Shapes, sky_shape
-from interverse.sim.single import (
-    KeptMoment,
-    advance,
-    load_moment,
-    place_cameras,
-    save_moment,
-    settle,
-    state_size,
-    steps_whole,
-)
+from interverse.sim.single import SingleWorld, place_cameras, settle
 from interverse.worlds.control.distraction import Distraction
 from interverse.worlds.control.domains import DOMAINS
 from interverse.worlds.control.dynamics import Dynamics
@@ -68,8 +59,7 @@ class ControlStage:
         self._key, self._substeps = made.key, made.substeps
         self.physics, self._task = new_physics(made), deepcopy(made.task)
         self._model, self._data = self.physics.model.ptr, self.physics.data.ptr
-        self._state_size, self._whole = state_size(self._model), steps_whole(self._model)
-        self._marked = KeptMoment(self._model, self._data)  # the physics of the latest mark
+        self._single = SingleWorld(self._model, self._data)  # keeps the physics of a mark
         self._mark: Any = ({}, {}, {})  # what it comes back to beside physics and reward
         self._earned = 0.0, 0
         self._warnings = self._data.warning.number  # how often MuJoCo has warned, by kind
@@ -99,17 +89,14 @@ class ControlStage:
         if self._start is not None and self._start[0] == key:
             _, moment, task = self._start  # a task may simulate for a while until it starts
             self._put_task_fields(task)
-            load_moment(self._model, self._data, moment)
+            self._single.load(moment)
         else:
             self._begin(seed)
             self._dynamics.rewrite_damping()
-            self._start = key, self._moment(), self._task_fields()
+            self._start = key, self._single.save(), self._task_fields()
         self._write_look()
         self.reward, self.ticks = 0.0, 0
         self._past = {}
-
-    def _moment(self) -> Moment:
-        return save_moment(self._model, self._data, self._state_size)
 
     def _task_fields(self) -> NDArray[np.float64]:
         """Returns what the task has written into the model."""
@@ -179,7 +166,7 @@ class ControlStage:
     def advance(self) -> None:
         """Second part; what dm_control's own step does, without its checks' overhead."""
         self._warnings[:] = 0  # MuJoCo counts anew when it gives up on a state: each time is one
-        advance(self._model, self._data, self._substeps, whole=self._whole)
+        self._single.advance(self._substeps)
         if self._warnings.tobytes() != self._silence:  # faster than the array's own
             raise PhysicsError("MuJoCo warns of a state that it cannot go on from")
 
@@ -190,7 +177,7 @@ class ControlStage:
 
     def mark(self) -> None:
         """Keeps this moment, to come back to if a step fails."""
-        self._marked.keep()
+        self._single.keep()
         self._earned = self.reward, self.ticks
         if self.is_bare:
             return
@@ -201,7 +188,7 @@ class ControlStage:
     def undo(self) -> None:
         """Goes back to the marked moment of the same episode and values."""
         past, now, values = self._mark
-        self._marked.restore()
+        self._single.restore()
         self.reward, self.ticks = self._earned
         for name, value in values.items():
             self.values[name][...] = value
@@ -286,7 +273,7 @@ class ControlStage:
         suite draws between an episode's start and its end.
         """
         out = {
-            "moment": self._moment(),
+            "moment": self._single.save(),
             "task": self._task_fields(),
             "reward": np.array(self.reward),
             "ticks": np.array(self.ticks),
@@ -304,7 +291,7 @@ class ControlStage:
         self._dynamics.write(self._dynamics_values())
         self._put_task_fields(saved["task"])
         self.reward, self.ticks = float(saved["reward"]), int(saved["ticks"])
-        load_moment(self._model, self._data, saved["moment"])
+        self._single.load(saved["moment"])
         self._write_look()
         self._past = {kind: list(np.array(saved[f"frames/{kind}"])) for kind in self._drawn_kinds}
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from interverse.core.arrays import from_mujoco, rotate
 from interverse.core.errors import InvalidValueError
+from interverse.core.rng import Noise
 from interverse.sim import Scene as EngineScene
 from interverse.sim import make_engine
 from interverse.sim.recorded import Recorded
@@ -28,7 +29,6 @@ from interverse.worlds.trifinger.options import TriFingerOptions
 from interverse.worlds.trifinger.rewards import aabb_score, bounds, oriented_score, reaching_score
 from interverse.worlds.trifinger.robot import DATUM, REST, action_bounds, tip_positions
 from interverse.worlds.trifinger.scene import box_inertia
-from interverse.worlds.trifinger.start_order import StartOrder
 from interverse.worlds.trifinger.tasks.task import SUCCESS
 from interverse.worlds.trifinger.variables import JOINTS
 from interverse.worlds.trifinger.world import TriFinger
@@ -55,6 +55,42 @@ _MUST_BE = {  # what the arena does not do
     "robot/observation_noise": 0,
 }
 _NO_ROOM: Mapping[str, Any] = MappingProxyType({})
+
+
+_NAME = "device/start_order"  # in the address of an order
+
+
+@final
+class StartOrder:
+    """Starts in pass after pass, every one once a pass; orders are drawn by seed and pass.
+
+    The first pass takes them as they were given. In one order for ever, starts and groups of worlds
+    would keep step: a world could meet the same start again and again.
+    """
+
+    def __init__(self, count: int, *, seed: int) -> None:
+        self._count, self._seed = count, seed
+        self._passes = np.zeros(1, dtype=np.int64)
+        self._orders = np.arange(count)[None]  # of these passes, kept: many calls ask for one pass
+
+    def rows(self, first: int, number: int) -> NDArray[np.int64]:
+        """Returns which starts the episodes from `first` on take, (number,).
+
+        >>> StartOrder(3, seed=0).rows(0, 3).tolist()
+        [0, 1, 2]
+        """
+        places = np.arange(first, first + number)
+        passes = np.arange(first // self._count, places[-1] // self._count + 1)
+        if not np.array_equal(passes, self._passes):
+            self._passes, self._orders = passes, self._drawn(passes)
+        return self._orders[places // self._count - passes[0], places % self._count]
+
+    def _drawn(self, passes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the order of every pass, (passes, count)."""
+        noise = Noise(np.full_like(passes, self._seed), passes, np.zeros_like(passes))
+        orders = np.argsort(noise.uniform(_NAME, (self._count,)), axis=1, kind="stable")
+        orders[passes == 0] = np.arange(self._count)
+        return orders
 
 
 @final

@@ -13,7 +13,7 @@ from interverse.actors.curriculum import paper_curriculum
 from interverse.cli.flags import flag_words
 from interverse.cli.train import parsed, training
 from interverse.core.errors import InvalidValueError
-from interverse.worlds.trifinger.start_order import StartOrder
+from interverse.worlds.trifinger.device import StartOrder
 
 torch = pytest.importorskip("torch")
 
