@@ -137,7 +137,7 @@ def config_text(config: Any, verb: str) -> str:
     time: both are left out.
     """
     hidden = _marked(type(config), Suppress)
-    values = values_of(config, *hidden)
+    values = values_of(config, *hidden, *getattr(config, "unsaid", ()))
     told = {name: value for name, value in values.items() if value not in (None, (), {})}
     lines = {_VERB: verb, **told}
     return "".join(f"{name}: {json.dumps(plain(value))}\n" for name, value in lines.items())

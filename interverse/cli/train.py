@@ -113,7 +113,10 @@ def command_of(family: str) -> type[Any]:
         more.append(("seeds", seeds, field(default=())))
     more.append(("json", AsJson, field(default=False)))
     # Values are checked where the settings are made: there a mistake has its own words.
-    body = {"__post_init__": lambda self: None, "__doc__": kind.__doc__, "family": family}
+    body: dict[str, Any] = {"__post_init__": lambda self: None, "__doc__": kind.__doc__}
+    body["family"] = family
+    # A file with both would be refused: `seeds` say all that `seed` does.
+    body["unsaid"] = property(lambda self: ("seed",) if getattr(self, "seeds", ()) else ())
     return make_dataclass(
         f"{kind.__name__}Command", more, bases=(kind,), namespace=body, frozen=True, kw_only=True
     )
