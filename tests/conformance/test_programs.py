@@ -233,7 +233,7 @@ def test_programs_keep_the_laws(case, few, many):
 
 # ------------------------------------------------- the defects that they must find if put back
 
-REGION, ADDRESS, PLAY = InterventionRules._region, Driver._address, COUNTERFACTUAL._play
+REGION, RESET, PLAY = InterventionRules._region, Driver.reset, COUNTERFACTUAL._play
 
 
 def lax(rules, name, rows, index, beyond):
@@ -246,11 +246,11 @@ def forgetful(env, fact, *rest):
     return PLAY(env, replace(fact, refusals=()), *rest)
 
 
-def hasty(driver, index, seeds, episode):
+def hasty(driver, index, *, seeds=None, **more):
     """Has a bad reset change the counters."""
     if seeds is not None:
         driver.seeds[index] = seeds
-    ADDRESS(driver, index, seeds, episode)
+    RESET(driver, index, seeds=seeds, **more)
 
 
 def careless(rules, rows, index, asked):
@@ -264,7 +264,7 @@ def careless(rules, rows, index, asked):
         (InterventionRules, "_region", lax, "tutorial/slider-v1"),
         (InterventionRules, "_reapply", careless, "trifinger/pushing-v1"),
         (COUNTERFACTUAL, "_play", forgetful, "tutorial/slider-v1"),
-        (Driver, "_address", hasty, "tutorial/slider-v1"),
+        (Driver, "reset", hasty, "tutorial/slider-v1"),
     ],
 )
 def test_they_find_a_defect(monkeypatch, owner, name, defect, world_id):

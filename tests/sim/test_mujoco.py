@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,16 +128,6 @@ def test_inertia_of_a_solid_equals_the_compilers(
     np.testing.assert_array_equal(edited.field(where), rebuilt.field(where))
 
 
-def test_one_edit_at_a_time_equals_all_at_once() -> None:
-    worlds = np.array([0])
-    edits = [edit("box_mass", [2.0]), edit("box_size", [[0.1, 0.2, 0.3]]), edit("gravity", [-5.0])]
-    once, single = engine_of(Values()), engine_of(Values())
-    once.write(edits, worlds)
-    for one in reversed(edits):
-        single.write([one], worlds)
-    assert model_differences(world_model(once, 0), world_model(single, 0)) == set()
-
-
 def test_appearance_and_friction_derive_no_constants() -> None:
     engine = engine_of(Values(), 2)
     engine.write([edit("red", [0.9, 0.8]), edit("box_friction", [0.1, 0.2])], everyone(engine))
@@ -155,59 +143,6 @@ def test_a_scalar_fills_all_entries_of_a_binding() -> None:
     np.testing.assert_array_equal(engine.field(Binding("geom_size", "box")), [[0.15, 0.15, 0.15]])
 
 
-# ------------------------------------------------------------------ worlds beside each other
-
-PLAN = [Values(), replace(Values(), box_mass=3.0), replace(Values(), box_size=(0.1, 0.3, 0.2))]
-
-
-def run_together(plan: list[Values], threads: int) -> np.ndarray:
-    engine = make_engine(build(Values()), num_worlds=len(plan), threads=threads)
-    assert isinstance(engine, MujocoEngine)
-    engine.reset(everyone(engine))
-    for i, values in enumerate(plan):
-        changed = {n: v for n, v in asdict(values).items() if v != getattr(Values(), n)}
-        engine.write([edit(n, np.reshape(v, (1, -1))) for n, v in changed.items()], np.array([i]))
-    throw(engine)
-    engine.step(everyone(engine), 150)
-    engine.step(np.array([len(plan) - 1, 0]), 20)
-    return physics(engine)
-
-
-def test_a_batch_equals_single_worlds_at_any_thread_count() -> None:
-    plan = PLAN * 3
-    together = run_together(plan, threads=1)
-    for threads in (2, 3):
-        np.testing.assert_array_equal(run_together(plan, threads), together)
-    for i, values in enumerate(plan):
-        alone = engine_of(Values())
-        alone.reset(everyone(alone))
-        for name, value in asdict(values).items():
-            alone.write([edit(name, np.reshape(value, (1, -1)))], everyone(alone))
-        throw(alone)
-        alone.step(everyone(alone), 170 if i in (0, len(plan) - 1) else 150)
-        np.testing.assert_array_equal(together[i], physics(alone)[0])
-
-
-def test_reset_undoes_edits_and_motion() -> None:
-    engine, fresh = engine_of(Values(), 3), engine_of(Values(), 3)
-    edits = [(where, np.full((3, 1), 0.07)) for n, where in BINDINGS.items() if n != "gravity"]
-    engine.write(edits, everyone(engine))
-    throw(engine)
-    engine.step(everyone(engine), 5)
-    engine.reset(np.array([1]))
-    assert model_differences(world_model(engine, 1), engine.model) == set()
-    assert model_differences(world_model(engine, 0), engine.model) != set()
-    fresh.reset(everyone(fresh))
-    engine.reset(np.array([2, 0]))
-    for each in (engine, fresh):
-        throw(each)
-        each.step(everyone(each), 100)
-    np.testing.assert_array_equal(physics(engine), physics(fresh))
-
-
-# ---------------------------------------------------------------------------- save and load
-
-
 def lively(num_worlds: int = 3) -> MujocoEngine:
     engine = engine_of(Values(), num_worlds)
     worlds = everyone(engine)
@@ -217,54 +152,6 @@ def lively(num_worlds: int = 3) -> MujocoEngine:
     engine.set_controls(("shoulder",), 0.1 * worlds[:, None], worlds)
     engine.step(worlds, 60)
     return engine
-
-
-def test_a_saved_moment_continues_to_the_same_bits_anywhere() -> None:
-    engine = lively()
-    saved = engine.save(everyone(engine))
-    engine.step(everyone(engine), 80)
-    target = engine_of(Values(), 5)  # other worlds, other edits
-    target.write([edit("box_size", np.full((5, 1), 0.11))], everyone(target))
-    target.step(everyone(target), 7)
-    into = np.array([4, 1, 2])
-    target.load(saved, into)
-    target.step(into, 80)
-    np.testing.assert_array_equal(physics(target)[into], physics(engine))
-    for i, world in enumerate(into.tolist()):
-        mine, theirs = world_model(target, world), world_model(engine, i)
-        assert model_differences(mine, theirs) == set()
-
-
-def test_load_restores_what_was_read_before() -> None:
-    engine = lively()
-    before = [engine.positions(("hand",)), engine.sensor("touch")]
-    saved = engine.save(everyone(engine))
-    engine.step(everyone(engine), 3)
-    engine.load(saved, everyone(engine))
-    after = [engine.positions(("hand",)), engine.sensor("touch")]
-    for a, b in zip(before, after, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-_OTHER_PROCESS = """
-import sys, numpy as np
-sys.path.insert(0, sys.argv[1])
-from tests.sim.test_mujoco import engine_of, everyone, physics, Values
-saved = dict(np.load(sys.argv[2]))
-engine = engine_of(Values(), 3)
-engine.load(saved, everyone(engine))
-engine.step(everyone(engine), 40)
-np.save(sys.argv[3], physics(engine))
-"""
-
-
-def test_a_saved_moment_continues_in_another_process(tmp_path: Path, repository: Path) -> None:
-    engine = lively()
-    np.savez(tmp_path / "saved.npz", **engine.save(everyone(engine)))
-    engine.step(everyone(engine), 40)
-    arguments = [str(repository), str(tmp_path / "saved.npz"), str(tmp_path / "after.npy")]
-    subprocess.run([sys.executable, "-c", _OTHER_PROCESS, *arguments], check=True, timeout=120)
-    np.testing.assert_array_equal(np.load(tmp_path / "after.npy"), physics(engine))
 
 
 # ------------------------------------------------------------------------- reading, writing
@@ -340,18 +227,6 @@ def test_a_force_before_each_substep_gives_the_drag_recursion() -> None:
     np.testing.assert_allclose(engine.live("qvel")[:, 0], expected, rtol=1e-12)
 
 
-def test_torch_arrays_in_and_out_give_the_same_bits() -> None:
-    torch = pytest.importorskip("torch")
-    engine, reference = engine_of(Values(), 2, device="torch"), engine_of(Values(), 2)
-    for each in (engine, reference):
-        place(each, "box", np.arange(2), np.array([[0.0, 0.1, 0.5], [0.2, 0.0, 0.6]]))
-        each.write([edit("box_mass", each.asarray(np.array([2.0, 3.0])))], np.arange(2))
-        each.step(np.arange(2), 60)
-    assert isinstance(engine.positions(("box",)), torch.Tensor)
-    assert engine.positions(("hand",)).dtype == torch.float64
-    np.testing.assert_array_equal(physics(engine), physics(reference))
-
-
 # --------------------------------------------------------------------------------- bad input
 
 
@@ -403,16 +278,6 @@ def test_wrong_arguments_are_named() -> None:
         make_engine(Scene(model=engine.model, inertia=(Solid("box", "arm"),)), num_worlds=1)
     with pytest.raises(UnknownNameError, match="unknown device 'tpu'"):
         make_engine(build(Values()), num_worlds=1, device="tpu")
-
-
-def test_no_worlds_is_no_work() -> None:
-    engine = engine_of(Values(), 2)
-    before, nobody = physics(engine), np.array([], dtype=np.int64)
-    engine.reset(nobody)
-    engine.write([edit("box_mass", np.empty(0))], nobody)
-    engine.set_joints(("wrist",), nobody, position=np.empty((0, 1)))
-    engine.step(nobody, 3)
-    np.testing.assert_array_equal(physics(engine), before)
 
 
 def test_live_fields_are_the_state_itself():
