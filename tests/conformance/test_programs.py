@@ -253,7 +253,7 @@ def hasty(driver, index, *, seeds=None, **more):
     RESET(driver, index, seeds=seeds, **more)
 
 
-def careless(rules, rows, index, asked):
+def careless(rules, rows, index, refused):
     """Lets asked values not hold."""
     return {}
 
@@ -262,7 +262,7 @@ def careless(rules, rows, index, asked):
     ("owner", "name", "defect", "world_id"),
     [
         (InterventionRules, "_region", lax, "tutorial/slider-v1"),
-        (InterventionRules, "_reapply", careless, "trifinger/pushing-v1"),
+        (InterventionRules, "hold", careless, "trifinger/pushing-v1"),
         (COUNTERFACTUAL, "_play", forgetful, "tutorial/slider-v1"),
         (Driver, "reset", hasty, "tutorial/slider-v1"),
     ],
