@@ -263,14 +263,7 @@ def _rate(
 ) -> Row:
     """Returns how many a second, in CPU time: a core is measured, and the machine may be busy.
 
-    Args:
-        name: of the row.
-        metric: of the row.
-        call: what is measured.
-        count: how many things it does.
-        plain: worlds that do the same.
-        least: how many a second are wanted.
-        work: the method of the plain loop.
+    A call does `count` things, and the plain loop the same `work` on each of its worlds.
     """
     one, other = best_pair(call, getattr(plain, work), repeats=10)
     looped = len(plain) / other

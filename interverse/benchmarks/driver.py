@@ -59,10 +59,7 @@ class Work:
 def reproduce(kind: type[Work], settings: Any) -> dict[str, Any]:
     """Does what is not done yet, compares it with what was published, and writes the pages.
 
-    Args:
-        kind: of work.
-        settings: a benchmark's; they have `device`, `time_limit`, `table` and `out`, whose rows lie
-            in OUT/rows.
+    Settings of all have `device`, `time_limit`, `table` and `out`; rows lie in OUT/rows.
 
     Returns:
         {"complete": whether all is done, "tables": one comparison per table}.

@@ -57,13 +57,7 @@ class SharedScores:
 
 
 def shared(a: Results, b: Results, metric: str) -> dict[tuple[str, str], SharedScores]:
-    """Returns (task, protocol) -> the scored episodes that two experiments share.
-
-    Args:
-        a: of one experiment, at its last training step.
-        b: of another one.
-        metric: which score.
-    """
+    """Returns (task, protocol) -> the scored episodes that two experiments share at their ends."""
     ours, theirs = _rows(a), _rows(b)
     one, other, first, second = a.scores(metric), b.scores(metric), a.first_alike, b.first_alike
     found: dict[tuple[str, str], list[tuple[Any, ...]]] = {}

@@ -27,10 +27,7 @@ def units(results: Results, asked: Unit | None = None) -> dict[tuple[str, str], 
     """Returns (experiment, task) -> what its intervals are over.
 
     Episodes of one training share its luck, so of several trainings the seeds are what was drawn.
-
-    Args:
-        results: of any number of experiments.
-        asked: the unit of all; None finds out which have several trainings.
+    The unit that is asked for is that of all; None finds out which have several trainings.
     """
     if asked is not None and asked not in UNITS:
         raise InvalidValueError(f"unknown unit {asked!r}", allowed=", ".join(UNITS))
@@ -74,7 +71,7 @@ def seeds_of(results: Results) -> list[Results]:
 
 
 MEDIAN = "median"
-Range: TypeAlias = "tuple[float, float]"
+Range: TypeAlias = "tuple[float, float]"  # the least and the greatest score there can be
 
 
 def groups(results: Results) -> dict[tuple[str, str, str], NDArray[np.intp]]:
@@ -90,13 +87,7 @@ def groups(results: Results) -> dict[tuple[str, str, str], NDArray[np.intp]]:
 def estimates(
     results: Results, metric: str, unit: Unit | None = None
 ) -> dict[tuple[str, str, str], Estimate]:
-    """Returns (experiment, task, protocol) -> the mean score with its interval.
-
-    Args:
-        results: at the last training step.
-        metric: which score.
-        unit: what the intervals are over; seeds where there are several trainings by default.
-    """
+    """Returns (experiment, task, protocol) -> the mean score at the last step with its interval."""
     values, seeds, alike = results.scores(metric), results.column("seed"), results.first_alike
     over = units(results, unit)
     found = {}
@@ -145,10 +136,6 @@ def mean_of_seeds(parts: list[NDArray[np.float64]], ends: Range | None = None) -
     """Returns the mean of the seeds' means with its t interval, from each seed's scores.
 
     With an infinite score it is the median of the seeds' medians, without an interval.
-
-    Args:
-        parts: the scores of each seed.
-        ends: the least and the greatest score there can be, where that is known.
     """
     if any(np.isinf(part).any() for part in parts):
         middles = [np.nanmedian(part) for part in parts if not np.isnan(part).all()]
@@ -158,11 +145,9 @@ def mean_of_seeds(parts: list[NDArray[np.float64]], ends: Range | None = None) -
 
 
 def over_seeds(found: NDArray[np.float64], ends: Range | None = None) -> Estimate:
-    """Returns the mean of one number a seed with its t interval, within what can be.
+    """Returns the mean of (seed,) numbers with its t interval, within what can be.
 
-    Args:
-        found: (seed,); where one is infinite there is no interval.
-        ends: the least and the greatest number there can be, where that is known.
+    Where one is infinite there is no interval.
     """
     if np.isinf(found).any():
         return Estimate(float(np.mean(found)))

@@ -71,10 +71,7 @@ def told_apart(parts: Sequence[Provenance], tested: Sequence[Tested]) -> list[di
     """Returns provenances whose runs say themselves what the parts do not agree on.
 
     A joined provenance has one engine and one protocol of a name; a run that has another keeps it.
-
-    Args:
-        parts: what made each of several results.
-        tested: the tests that each of them holds.
+    `tested` are the tests that each part holds.
     """
     described = [part.get("protocols") or {} for part in parts]
     unlike = {name for name, *_ in _disagreed(described)}

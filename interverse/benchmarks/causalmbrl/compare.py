@@ -169,10 +169,7 @@ def difference_interval(
 ) -> tuple[float, float] | None:
     """Returns the 95 % interval of our mean minus theirs; None where we have one value only.
 
-    Args:
-        ours: our values, one per seed.
-        mean: the printed mean.
-        spread: the printed standard deviation, of the population of their seeds.
+    Ours are values by seed, theirs a printed mean and the deviation of the population of seeds.
 
     >>> low, high = difference_interval([1.0, 2.0, 3.0], 2.0, 1.0)
     >>> round(low, 2), round(high, 2)

@@ -131,11 +131,7 @@ def difference(above: Runs, below: Runs) -> Difference:
 
 
 def findings(folder: Path) -> list[dict[str, Any]]:
-    """Returns a row per claim and world: the printed verdict, ours, and what both rest on.
-
-    Args:
-        folder: where runs of `interverse reproduce` and `interverse fit` are.
-    """
+    """Returns a row per claim and world: the printed verdict, that of the runs in a folder, why."""
     theirs, ours = _printed_runs(), _own_runs(folder)
     out = []
     for claim in CLAIMS:

@@ -175,12 +175,9 @@ def find_released(given: Sequence[Path]) -> list[tuple[Released, Path]]:
 def play_released(
     given: Sequence[Path], out: Path, *, episodes: int = RELEASED_EPISODES
 ) -> list[dict[str, Any]]:
-    """Plays the released policies, and writes summary.md and released.json; returns the scores.
+    """Plays released policies (zips, folders of them), writes summary.md and released.json.
 
-    Args:
-        given: their zips, or folders that hold them.
-        out: a folder; what it holds of the same tests is not played again.
-        episodes: of each protocol.
+    Returns the scores. What `out` holds of the same tests is not played again.
     """
     theirs, kept = {("reaching", 1): _REACHING, **released_scores()}, []
     for policy, file in find_released(given):

@@ -6,7 +6,6 @@ with the package.
 
 from __future__ import annotations
 
-import csv
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,7 +61,8 @@ class Difference(NamedTuple):
 
 
 Scores = Mapping[int, Mapping[str, Mean]]  # by curriculum and protocol
-Unlike = Mapping[tuple[int, int], str]  # by two curricula, the lower one first
+# By two curricula, the lower one first: in what runs differ beside the curriculum.
+Unlike = Mapping[tuple[int, int], str]
 
 
 def half_width(mean: Mean) -> float:
@@ -88,12 +88,8 @@ def joined(means: Sequence[Mean], scores: NDArray[np.float64] | None = None) -> 
     """Returns the mean of all episodes of several runs.
 
     Its error is that of the episodes, or that of the runs' own means where its interval is wider.
-
-    Args:
-        means: of the runs.
-        scores: of episodes that all runs were tested on, (runs, episodes): their error is that of
-            the episodes' means over runs. Without them runs count as tested on episodes of their
-            own.
+    With `scores` (runs, episodes) all runs were tested on the same episodes, and the error is that
+    of the episodes' means over runs.
     """
     values, errors, counts = (np.array(p, dtype=float) for p in list(zip(*means, strict=True))[:3])
     total, runs, least = counts.sum(), len(values), max(mean.least for mean in means)
@@ -117,12 +113,10 @@ def baseline_means(task: str) -> dict[str, dict[str, Mean]]:
     commit 45a307d6.
     """
     found: dict[str, dict[str, Mean]] = {}
-    with (_HERE / "baselines.csv").open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if row["task"] == task:
-                numbers = float(row["value"]), float(row["error"]), int(row["episodes"])
-                mean = kept_mean(row["protocol"], *numbers)
-                found.setdefault(row["policy"], {})[row["protocol"]] = mean
+    for one in published(_HERE / "baselines.csv"):
+        if one["task"] == task:
+            mean = kept_mean(one["protocol"], one.value, float(one["error"]), int(one["episodes"]))
+            found.setdefault(one["policy"], {})[one["protocol"]] = mean
     return found
 
 
@@ -291,12 +285,7 @@ def differences(scores: Scores) -> dict[tuple[int, int, str], Difference]:
 
 
 def verdicts(scores: Scores, unlike: Unlike) -> list[str]:
-    """Returns what each wider curriculum gains and loses by protocol.
-
-    Args:
-        scores: of one task.
-        unlike: in what runs of two curricula differ beside the curriculum, if in anything.
-    """
+    """Returns what each wider curriculum of a task gains and loses by protocol."""
     lines, found = [], differences(scores)
     for pair in itertools.pairwise(sorted(scores)):
         single = [str(number) for number in pair if _runs(scores[number]) < 2]
@@ -319,12 +308,7 @@ def _runs(table: Mapping[str, Mean]) -> int:
 
 
 def answer(tasks: Mapping[str, Scores], unlike: Mapping[str, Unlike]) -> list[str]:
-    """Returns the lines of a table: for every task and protocol, the curricula that do best.
-
-    Args:
-        tasks: their scores.
-        unlike: in what runs of a task's curricula differ beside the curriculum.
-    """
+    """Returns the lines of a table: for every task and protocol, the curricula that do best."""
     several = {task: scores for task, scores in tasks.items() if len(scores) > 1}
     if not several:
         return []

@@ -130,14 +130,7 @@ def draw_bars(
     protocols: Sequence[str],
     metric: str,
 ) -> None:
-    """Draws a bar for every experiment and protocol.
-
-    Args:
-        axes: where.
-        experiments: estimates by name, one a protocol.
-        protocols: their names, in order.
-        metric: what is estimated.
-    """
+    """Draws a bar for every experiment and protocol: estimates by name, in the protocols' order."""
     width = 0.84 / len(experiments)
     for i, (experiment, cells) in enumerate(experiments.items()):
         x = np.arange(len(protocols)) + (i - (len(experiments) - 1) / 2) * width
