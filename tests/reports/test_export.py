@@ -1,5 +1,6 @@
 """An exported folder acts as the policy it was made from; the Hub can read its card."""
 
+import importlib.util
 import warnings
 
 import numpy as np
@@ -33,29 +34,6 @@ def onnx_acts(path, seen):
         return reference.ReferenceEvaluator(str(path)).run(None, {"observation": seen})[0]
 
 
-@pytest.fixture(scope="module")
-def shipped():
-    return ExportedPolicy.load(trained_policy("pushing_2"))
-
-
-@pytest.fixture
-def seen(shipped):
-    """Observations far outside, where a policy that limits what it sees shows it."""
-    width = len(shipped.weights["obs.mean"])
-    return np.random.default_rng(0).normal(0, 20, (5, width)).astype(np.float32)
-
-
-def test_torchscript_limits_observations_as_the_policy_does(shipped, seen, tmp_path):
-    path = save_torchscript(shipped, tmp_path / "policy.pt")
-    np.testing.assert_array_equal(acts(path, seen), shipped(seen))
-
-
-def test_onnx_acts_as_the_policy(shipped, seen, tmp_path):
-    pytest.importorskip("onnx")
-    path = save_onnx(shipped, tmp_path / "policy.onnx")
-    np.testing.assert_allclose(onnx_acts(path, seen), shipped(seen), atol=1e-5)
-
-
 def pixel_policy():
     draw = torch.Generator().manual_seed(0)
     shapes = {"conv.0": (4, 3, 3, 3), "trunk": (6, 4 * 7 * 7), "actor.0": (4, 6)}
@@ -69,14 +47,23 @@ def pixel_policy():
     return PixelPolicy(card, weights)
 
 
-def test_a_pixel_policy_has_both_forms(tmp_path):
-    policy = pixel_policy()
-    seen = np.random.default_rng(0).integers(0, 256, (3, 3, 20, 20)).astype(np.uint8)
+def state_policy():
+    return ExportedPolicy.load(trained_policy("pushing_2"))
+
+
+@pytest.mark.parametrize("make", [state_policy, pixel_policy])
+def test_both_forms_act_as_the_policy(make, tmp_path):
+    """On observations far outside too, where a policy that limits what it sees shows it."""
+    policy, draw = make(), np.random.default_rng(0)
+    if make is pixel_policy:
+        seen = draw.integers(0, 256, (3, 3, 20, 20)).astype(np.uint8)
+    else:
+        seen = draw.normal(0, 20, (5, len(policy.weights["obs.mean"]))).astype(np.float32)
     path = save_torchscript(policy, tmp_path / "policy.pt")
     np.testing.assert_array_equal(acts(path, seen), policy(seen))
-    pytest.importorskip("onnx")
-    path = save_onnx(policy, tmp_path / "policy.onnx")
-    np.testing.assert_allclose(onnx_acts(path, seen), policy(seen), atol=1e-5)
+    if importlib.util.find_spec("onnx") is not None:
+        path = save_onnx(policy, tmp_path / "policy.onnx")
+        np.testing.assert_allclose(onnx_acts(path, seen), policy(seen), atol=1e-5)
 
 
 @pytest.fixture(scope="module")
