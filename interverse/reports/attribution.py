@@ -201,11 +201,12 @@ class Attribution:
             return f"{told}. {why} no interval" + (": it may be chance." if alone else ".")
         first, *rivals = self.may_cost_most()
         family, tied = f"at 95% for all {self._contests} pairs of factors together", ""
-        for name in rivals:
-            lead = self.lead(first, name)
+        if rivals:
+            tied = f"; {', '.join(map(self.label, rivals))} may cost as much"
+        if len(rivals) == 1:
+            lead = self.lead(first, rivals[0])
             ends = f"[{lead.low:.4g}, {lead.high:.4g}] includes 0"
-            ends = "has no interval" if np.isnan(lead.low) else ends
-            tied += f"; {self.label(name)} may cost as much: the difference {ends}"
+            tied += f": the difference {'has no interval' if np.isnan(lead.low) else ends}"
         if self._contests >= 2:
             tied = f"{tied} ({family})" if tied else f", more than each other factor {family}"
         told += tied

@@ -336,9 +336,7 @@ def test_the_costliest_is_told_from_the_next_by_paired_differences():
 def test_every_factor_that_may_cost_as_much_is_named():
     costs = {"a": [30, 35, 36, 31], "b": [16, 53, 1, 35], "c": [1, 40, 2, 50], "d": [0, 1, 0, 1]}
     found = _of(**costs, e=[np.nan] * 4)  # the last one was refused
-    told = found.verdict().split("; ")[1:]
-    assert [part.split(" may")[0] for part in told] == ["b", "c"]
-    assert all("includes 0" in part for part in told)
+    assert "; b, c may cost as much (at 95%" in found.verdict()
     assert "Replayed with one factor changed, all else equal: a costs most" in found.page()
 
 
@@ -348,7 +346,7 @@ def test_the_largest_of_equal_costs_is_seldom_called_the_largest(factors):
     rng, wrong = np.random.default_rng(0), 0
     for costs in rng.normal(20.0, 5.0, (200, factors, 20)):
         found = _of(**{f"f{i}": row for i, row in enumerate(costs)})
-        wrong += found.verdict().count("may cost as much") < factors - 1
+        wrong += len(found.may_cost_most()) < factors
     assert wrong / 200 < 0.08
 
 
