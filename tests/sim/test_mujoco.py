@@ -154,6 +154,39 @@ def lively(num_worlds: int = 3) -> MujocoEngine:
     return engine
 
 
+def test_reset_undoes_edits_and_motion() -> None:
+    engine, fresh = engine_of(Values(), 3), engine_of(Values(), 3)
+    edits = [(where, np.full((3, 1), 0.07)) for n, where in BINDINGS.items() if n != "gravity"]
+    engine.write(edits, everyone(engine))
+    throw(engine)
+    engine.step(everyone(engine), 5)
+    engine.reset(np.array([1]))
+    assert model_differences(world_model(engine, 1), engine.model) == set()
+    assert model_differences(world_model(engine, 0), engine.model) != set()
+    fresh.reset(everyone(fresh))
+    engine.reset(np.array([2, 0]))
+    for each in (engine, fresh):
+        throw(each)
+        each.step(everyone(each), 100)
+    np.testing.assert_array_equal(physics(engine), physics(fresh))
+
+
+def test_a_saved_moment_continues_to_the_same_bits_anywhere() -> None:
+    engine = lively()
+    saved = engine.save(everyone(engine))
+    engine.step(everyone(engine), 80)
+    target = engine_of(Values(), 5)  # other worlds, other edits
+    target.write([edit("box_size", np.full((5, 1), 0.11))], everyone(target))
+    target.step(everyone(target), 7)
+    into = np.array([4, 1, 2])
+    target.load(saved, into)
+    target.step(into, 80)
+    np.testing.assert_array_equal(physics(target)[into], physics(engine))
+    for i, world in enumerate(into.tolist()):
+        mine, theirs = world_model(target, world), world_model(engine, i)
+        assert model_differences(mine, theirs) == set()
+
+
 # ------------------------------------------------------------------------- reading, writing
 
 
