@@ -56,9 +56,7 @@ def test_named_graphs_are_the_recorded_ones(name):
 def test_paint_resamples_the_recorded_objects(name):
     adjacency = graphs.parse(name, 5)
     weights = cpt.draw_weights([np.random.default_rng(0)], SIZES, "orthogonal")
-    even = cpt.Mechanisms(
-        weights=weights, rows=None, adjacency=adjacency[None], gain=np.zeros(1), bias=np.zeros(1)
-    )
+    even = cpt.alike(weights, adjacency, gain=0.0, bias=0.0, count=1)
     for node, resampled in RESAMPLED[name].items():
         # Even chances and noise near 1: whoever is resampled turns from colour 0 to colour 4.
         before, painted = np.zeros((1, 5), dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -85,13 +83,7 @@ def recorded_network():
 
 @pytest.mark.parametrize("case", RECORDED["chemistry_cpt_probabilities"]["cases"], ids=str)
 def test_chances_of_given_networks_are_the_recorded_ones(case):
-    mechanisms = cpt.Mechanisms(
-        weights=recorded_network(),
-        rows=None,
-        adjacency=graphs.parse(case["graph"], 3)[None],
-        gain=np.ones(1),
-        bias=np.ones(1),
-    )
+    mechanisms = cpt.alike(recorded_network(), graphs.parse(case["graph"], 3), 1.0, 1.0, 1)
     chances = cpt.probabilities(mechanisms, case["node"], np.array([case["colours"]]))
     np.testing.assert_allclose(chances[0], case["probs"], atol=2e-6)
 
@@ -110,21 +102,16 @@ def test_entropy_of_drawn_networks_is_the_recorded_one(graph, level, drawn_netwo
     recorded = RECORDED["chemistry_cpt_entropy"]["families"][graph][level]
     family, gain, bias = SKEWNESS[LEVELS[level]]
     draws, colourings = 200, 40
-    rows = np.repeat(np.arange(draws), colourings)
-    mechanisms = cpt.Mechanisms(
-        weights=drawn_networks[family],
-        rows=rows,
-        adjacency=np.repeat(graphs.parse(graph, 5)[None], len(rows), axis=0),
-        gain=np.full(len(rows), gain),
-        bias=np.full(len(rows), bias),
-    )
-    colors = np.random.default_rng(0).integers(0, 5, (len(rows), 5))
+    networks = drawn_networks[family]
+    mechanisms = cpt.alike(networks, graphs.parse(graph, 5), gain, bias, draws)
+    colors = np.random.default_rng(0).integers(0, 5, (draws, colourings, 5))
     entropy, most = [], []
     for v in range(1, 5):
-        chances = cpt.probabilities(mechanisms, v, colors)
-        nats = -np.sum(chances * np.log(np.maximum(chances, 1e-300)), axis=1)
-        entropy.append(nats.reshape(draws, colourings).mean(axis=1))
-        most.append(chances.max(axis=1).reshape(draws, colourings).mean(axis=1))
+        each = [cpt.probabilities(mechanisms, v, colors[:, c]) for c in range(colourings)]
+        chances = np.stack(each, axis=1)
+        nats = -np.sum(chances * np.log(np.maximum(chances, 1e-300)), axis=2)
+        entropy.append(nats.mean(axis=1))
+        most.append(chances.max(axis=2).mean(axis=1))
     entropy, most = np.ravel(entropy), np.ravel(most)
     # Both means come from 200 x 4 networks: four standard errors of their difference.
     error = 4 * np.sqrt(2 / len(entropy))

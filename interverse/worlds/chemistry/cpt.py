@@ -64,7 +64,6 @@ class Mechanisms:
     """What makes the colours of R worlds. Worlds that are `standard` are read off the tables."""
 
     weights: CptWeights
-    rows: Array | None  # (R,) which set of `weights` is whose; None: the shared one
     adjacency: Array  # (R, n, n); [i, j] = 1: j is a parent of i
     gain: Array  # (R,)
     bias: Array  # (R,)
@@ -114,21 +113,22 @@ def orthogonal(normal: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def first_layer(mechanisms: Mechanisms, v: int, colors: Array) -> Array:
     """Returns (R, hidden) sums before the ReLU of object v, for colours (R, n) seen one-hot."""
-    weights, rows = mechanisms.weights, mechanisms.rows
-    total = mechanisms.bias[:, None] * _rows(weights.first_bias, rows)[:, v]
+    weights, xp = mechanisms.weights, array_namespace(colors)
+    total = mechanisms.bias[:, None] * weights.first_bias[:, v]
+    shared = weights.first.shape[0] == 1
+    row = 0 if shared else xp.arange(colors.shape[0], device=device(colors))
     for j in range(v):
-        own = weights.first[0, v, j] if rows is None else weights.first[:, v, j]
-        chosen = own[colors[:, j]] if rows is None else own[rows, colors[:, j]]
+        chosen = weights.first[row, v, j, colors[:, j]]
         total += (mechanisms.gain * mechanisms.adjacency[:, v, j])[:, None] * chosen
     return total
 
 
 def first_layer_dense(mechanisms: Mechanisms, v: int, features: Array) -> Array:
     """Returns (R, hidden) sums before the ReLU of object v, for features (R, n, f)."""
-    weights, rows = mechanisms.weights, mechanisms.rows
-    total = mechanisms.bias[:, None] * _rows(weights.first_bias, rows)[:, v]
+    weights = mechanisms.weights
+    total = mechanisms.bias[:, None] * weights.first_bias[:, v]
     for j in range(v):
-        own = _rows(weights.first[:, v, j], rows)
+        own = weights.first[:, v, j]
         scale = mechanisms.gain * mechanisms.adjacency[:, v, j]
         for f in range(features.shape[2]):
             total += (scale * features[:, j, f])[:, None] * own[:, f]
@@ -138,10 +138,10 @@ def first_layer_dense(mechanisms: Mechanisms, v: int, features: Array) -> Array:
 def cumulative(mechanisms: Mechanisms, v: int, first: Array) -> Array:
     """Returns (R, k) cumulative chances of object v's colours, from its first layer's sums."""
     xp = array_namespace(first)
-    weights, rows = mechanisms.weights, mechanisms.rows
+    weights = mechanisms.weights
     active = mechanisms.gain[:, None] * xp.where(first > 0.0, first, xp.zeros_like(first))
-    second = _rows(weights.second[:, v], rows)
-    scores = mechanisms.bias[:, None] * _rows(weights.second_bias, rows)[:, v]
+    second = weights.second[:, v]
+    scores = mechanisms.bias[:, None] * weights.second_bias[:, v]
     for h in range(active.shape[1]):
         scores += active[:, h, None] * second[:, h]
     chances = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
@@ -187,11 +187,9 @@ def sample(mechanisms: Mechanisms, v: int, colors: Array, uniforms: Array) -> Ar
 
 
 def take(mechanisms: Mechanisms, rows: Array) -> Mechanisms:
-    """Returns the mechanisms of some rows, without tables."""
-    own = mechanisms.rows
+    """Returns the mechanisms of some rows that share their networks, without tables."""
     return Mechanisms(
         weights=mechanisms.weights,
-        rows=None if own is None else own[rows],
         adjacency=mechanisms.adjacency[rows],
         gain=mechanisms.gain[rows],
         bias=mechanisms.bias[rows],
@@ -218,7 +216,6 @@ def alike(
     """Returns the mechanisms of so many worlds with one graph, gain and bias."""
     return Mechanisms(
         weights=weights,
-        rows=None,
         adjacency=np.broadcast_to(adjacency, (count, *adjacency.shape)),
         gain=np.full(count, gain),
         bias=np.full(count, bias),
@@ -252,7 +249,3 @@ def tabulate(
         ends = cumulative(every, v, first_layer(every, v, colors))
         tables.append(CptTable(parents=parents, cumulative=ends))
     return tables
-
-
-def _rows(array: Array, rows: Array | None) -> Array:
-    return array if rows is None else array[rows]

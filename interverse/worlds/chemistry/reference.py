@@ -102,7 +102,7 @@ def _drawn(
 
 def _networks(mechanisms: Mechanisms, world: int) -> Callable[[int, dict[int, int]], list[float]]:
     """Returns the function from an object and its parents' colours to its colours' chances."""
-    own = 0 if mechanisms.rows is None else int(mechanisms.rows[world])
+    own = world % len(mechanisms.weights.first)  # the shared ones, or its own
     first, second, first_bias, second_bias = (
         getattr(mechanisms.weights, part)[own].tolist()
         for part in ("first", "second", "first_bias", "second_bias")

@@ -180,10 +180,9 @@ class Chemistry(GridWorld):
         """Returns what makes these rows' colours."""
         adjacency, gain, bias = (rows[name] for name in ("adjacency", "gain", "bias"))
         xp = array_namespace(adjacency)
-        weights, own = self._weights, None
+        weights = self._weights
         if self.options.meta:
             weights = cpt.CptWeights(**{part: rows[f"cpt/{part}"] for part in cpt.PARTS})
-            own = xp.arange(len(gain), device=gain.device)
         standard = None
         if self._tables and self._edited:
             graph = self._array(self._adjacency)
@@ -192,7 +191,6 @@ class Chemistry(GridWorld):
             standard = same_graph & usual
         return cpt.Mechanisms(
             weights=weights,
-            rows=own,
             adjacency=adjacency,
             gain=gain,
             bias=bias,
