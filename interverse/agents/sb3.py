@@ -31,7 +31,7 @@ try:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.vec_env import VecEnv
 
-    from interverse.agents.tensor_tree import join, split
+    from interverse.agents.training import join, split
 except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -16,7 +16,6 @@ import gymnasium as gym
 import tyro
 from rich.console import Console
 
-from interverse._version import __version__
 from interverse.actors.curriculum import training_curriculum
 from interverse.agents import AGENTS, presets, tagged
 from interverse.agents.presets import Hyper, Preset, preset
@@ -30,7 +29,6 @@ from interverse.core.errors import (
     missing_extra,
 )
 from interverse.core.files.checkpoints import Checkpoint
-from interverse.core.files.json_text import plain
 from interverse.core.run import Display, Run
 from interverse.core.type_checks import Check, check_type, number, one_of, validated, whole
 from interverse.envs.make import check_options
@@ -51,6 +49,8 @@ try:
     from stable_baselines3.common.logger import KVWriter, Logger
     from stable_baselines3.common.noise import NormalActionNoise
     from stable_baselines3.common.policies import ActorCriticPolicy
+
+    from interverse.agents.training import record_of, run_of, trained_by
 except ImportError as error:
     raise missing_extra("stable-baselines3", "rl") from error
 
@@ -173,14 +173,9 @@ def train(config: Train, *, watcher: Watcher | None = None, progress: bool = Fal
         env = make_env(config)
         stack.callback(env.close)
         model, record = make_model(config, env), run_record(config, env)
-        run = Run(
-            config.out,
-            {**record, "code": own_code(config.task, world_options(config))},
-            title=f"{config.algorithm} {config.task}",
-            total=steps,
-            display=stack.enter_context(Display(show=progress)),
-            wandb=config.wandb,
-        )
+        code = own_code(config.task, world_options(config))
+        display = stack.enter_context(Display(show=progress))
+        run = run_of(config, record, code, total=steps, display=display)
         stack.enter_context(run)
         model.set_logger(Logger(None, [_Curves(run)]))
         held, folder = run.resume(), config.out / POLICY_FOLDER
@@ -262,8 +257,7 @@ def world_options(config: Train) -> dict[str, Any]:
 
 
 def _policy(record: dict[str, Any], model: BaseAlgorithm) -> ExportedPolicy:
-    trained = {"config": record, "steps": model.num_timesteps, "version": __version__}
-    return export(model, trained)
+    return export(model, trained_by(record, model.num_timesteps))
 
 
 def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
@@ -278,16 +272,14 @@ def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
     network = {"net": hyper.net, "tanh": hyper.tanh}
     if hyper.shared:
         network["shared"] = True
-    record = asdict(config) | {
+    more = {
         "num_envs": env.num_envs,
         "options": world_options(config),
         "horizon": world.max_steps,
         "settings": {**defaults, **_settings(config, env), **noise, **network},
         "engine": engine_of(world),
     }
-    for name in ("out", "wandb"):
-        del record[name]
-    return dict(plain(record))
+    return record_of(config, more)
 
 
 def make_env(config: Train) -> WorldVecEnv:

@@ -21,7 +21,7 @@ from interverse.agents.batch.network import (
     observation_clip,
 )
 from interverse.agents.batch.shaping import shaped_reward
-from interverse.agents.tensor_tree import join, split
+from interverse.agents.training import join, split
 from interverse.core.errors import InvalidValueError, check_whole
 from interverse.core.type_checks import Share, check_types, number, validated, whole
 from interverse.rollouts.exported import ExportedPolicy

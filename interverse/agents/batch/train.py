@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, final
 
@@ -14,7 +14,6 @@ import torch
 import tyro
 from rich.console import Console
 
-from interverse._version import __version__
 from interverse.actors.curriculum import Curriculum, training_curriculum
 from interverse.agents import tagged
 from interverse.agents.batch.network import check_initial
@@ -30,12 +29,12 @@ from interverse.agents.batch.starts import (
     merge,
 )
 from interverse.agents.policies import TRAINED, trained_policy
+from interverse.agents.training import record_of, run_of, trained_by
 from interverse.core.errors import FileFormatError, InvalidValueError, check_whole
 from interverse.core.files.atomic import write_json
 from interverse.core.files.checkpoints import Checkpoint, Checkpoints
-from interverse.core.files.json_text import plain
 from interverse.core.rng import generator, region_seed
-from interverse.core.run import CHECKPOINTS, Display, Run, duration
+from interverse.core.run import CHECKPOINTS, Display, duration
 from interverse.core.type_checks import Share, check_types, number, one_of, validated, whole
 from interverse.rollouts.exported import ExportedPolicy
 from interverse.rollouts.policy import one_thread
@@ -343,16 +342,9 @@ def _learn(
     report: Callable[[dict[str, Any]], None] | None,
 ) -> Path:
     """Learns on a built arena, from the folder's checkpoint on; returns the policy's folder."""
-    identity = {**run_record(config, arena), "code": own_code(config.task, config.options)}
-    run = Run(
-        config.out,
-        identity,
-        title=f"{config.algorithm} {config.task}",
-        total=config.steps,
-        every=config.checkpoint_every,
-        display=display,
-        wandb=config.wandb,
-    )
+    code, every = own_code(config.task, config.options), config.checkpoint_every
+    record = run_record(config, arena)
+    run = run_of(config, record, code, total=config.steps, display=display, every=every)
     curve: list[dict[str, Any]] = []
     with run:
         learner = DevicePpo(arena, config.settings, seed=config.seed)
@@ -413,19 +405,17 @@ def _initial_policy(name: str) -> ExportedPolicy:
 
 def export(config: DeviceTrain, learner: DevicePpo) -> Any:
     """Returns the learner's policy as plain weights and a card that says what trained it."""
+    engine = type(learner.arena.engine).__name__
     record = run_record(config, learner.arena)
-    trained = {"config": record, "steps": learner.steps, "version": __version__}
-    trained |= {"engine": type(learner.arena.engine).__name__, "torch": torch.__version__}
+    trained = trained_by(record, learner.steps, engine=engine, torch=torch.__version__)
     bounds = learner.arena.action_limits(learner.arena.options)
     return learner.network.export(bounds, trained)
 
 
 def run_record(config: DeviceTrain, arena: trifinger.DeviceArena) -> dict[str, Any]:
     """Returns all that a run is made with, JSON-ready, with the engine and its contacts."""
-    record = asdict(config) | {
+    more = {
         "horizon": arena.max_steps,
         "engine": {"device": config.device, "contact": arena.options.contact},
     }
-    for name in _FREE:
-        del record[name]
-    return dict(plain(record))
+    return record_of(config, more, without=_FREE)

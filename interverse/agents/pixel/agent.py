@@ -27,7 +27,7 @@ from interverse.agents.pixel.augment import (
 )
 from interverse.agents.pixel.half import WideAdam
 from interverse.agents.pixel.networks import PixelSizes, SoftNetworks
-from interverse.agents.tensor_tree import join, split
+from interverse.agents.training import join, split
 from interverse.core.errors import FileFormatError, InvalidValueError
 from interverse.core.type_checks import number, validated, whole
 
@@ -83,6 +83,12 @@ class PixelHyper:
             raise InvalidValueError(
                 f"render_size is {self.render_size}", allowed=f"from {self.image_size}"
             )
+
+    def sizes(self, channels: int, actions: int) -> PixelSizes:
+        """Returns the shapes of networks for pictures of so many channels."""
+        names = ("filters", "layers", "features", "hidden")
+        given = {name: getattr(self, name) for name in names}
+        return PixelSizes(pictures=(channels, self.image_size), actions=actions, **given)
 
 
 class PixelBatch(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, final, get_args
 
@@ -15,8 +15,8 @@ import tyro
 
 from interverse.agents import AGENTS, tagged
 from interverse.agents.pixel.agent import AgentOptions, PixelHyper, PixelLearner
+from interverse.agents.training import PLACES, record_of
 from interverse.core.errors import InvalidValueError, check_name, check_whole
-from interverse.core.files.json_text import plain
 from interverse.core.type_checks import Seed, check_types, one_of, validated, whole
 from interverse.models.steps import Precision, check_device
 
@@ -290,13 +290,8 @@ class PixelTrain:
 
     def record(self) -> dict[str, Any]:
         """Returns the fields that tell one run from another, JSON-ready."""
-        record = asdict(self)
-        for name in ("out", "wandb"):
-            del record[name]
-        for name in ("overlap", "compiled"):  # runs from before they existed go on
-            if not record[name]:
-                del record[name]
-        return dict(plain(record))
+        later = [name for name in ("overlap", "compiled") if not getattr(self, name)]
+        return record_of(self, without={*PLACES, *later})  # runs from before they existed go on
 
 
 @final

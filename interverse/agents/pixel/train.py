@@ -21,9 +21,9 @@ from interverse.agents.pixel.actors import Actors, MakeEnv
 from interverse.agents.pixel.agent import Actions, Agent, PixelLearner
 from interverse.agents.pixel.config import PixelPlan, PixelTrain, check_together, plan
 from interverse.agents.pixel.graphed import GraphedUpdate
-from interverse.agents.pixel.networks import PixelSizes
 from interverse.agents.pixel.replay import PixelMoment, Replay
 from interverse.agents.pixel.tdmpc2 import TdMpc2
+from interverse.agents.training import run_of, trained_by
 from interverse.core.errors import FileFormatError, InvalidValueError, missing_extra
 from interverse.core.files.atomic import storage, write_json
 from interverse.core.files.checkpoints import Checkpoint
@@ -134,17 +134,8 @@ class PixelRun:
         except InvalidValueError:
             self._judge.close()
             raise
-        channels, side = self.observation_space.shape[0], plan.hyper.image_size
-        hyper, frame = plan.hyper, channels // plan.hyper.frame_stack
-        side_seen = self.observation_space.shape[1]
-        sizes = PixelSizes(
-            pictures=(channels, side),
-            actions=self.action_space.shape[0],
-            filters=hyper.filters,
-            layers=hyper.layers,
-            features=hyper.features,
-            hidden=hyper.hidden,
-        )
+        hyper, (channels, side, _) = plan.hyper, self.observation_space.shape
+        sizes = hyper.sizes(channels, self.action_space.shape[0])
         with self.stream():
             seed, device = config.seed, config.device
             self.agent = plan.kind(hyper, sizes, seed, device, plan.agent_options)
@@ -153,7 +144,7 @@ class PixelRun:
             self._replay = Replay(
                 capacity=hyper.capacity,
                 lanes=config.actors,
-                frame=(frame, side_seen, side_seen),
+                frame=(channels // hyper.frame_stack, side, side),
                 actions=sizes.actions,
                 stack=hyper.frame_stack,
                 device=config.device,
@@ -303,12 +294,8 @@ class PixelRun:
     @_on_stream
     def policy(self) -> PicturePolicy:
         """Returns the mean or planned action as a policy."""
-        trained = {
-            "config": self._config.record(),
-            "options": dict(self._plan.world_options),
-            "steps": self.step,
-            "version": __version__,
-        }
+        options = dict(self._plan.world_options)
+        trained = trained_by(self._config.record(), self.step, options=options)
         return export(self.agent, self.observation_space, self.action_space, trained)
 
     def _restore(self, held: Checkpoint) -> None:
@@ -444,21 +431,20 @@ def _training(
     if learn_in is None or judge_in is None:
         learn_in = functools.partial(make, config.task, **planned.training_options)
         judge_in = functools.partial(make, config.task, **planned.world_options)
-    name = f"{config.algorithm} {config.task} seed {config.seed}"
     with (
         storage(config.out),
         closing(PixelRun(config, planned, learn_in, judge_in, own_stream=own_stream)) as run,
     ):
         yield  # nothing is claimed before all could be made
         code = {} if make_env else own_code(config.task, planned.world_options)
-        keeper = Run(
-            config.out,
-            {**config.record(), "code": code},
-            title=name,
+        keeper = run_of(
+            config,
+            config.record(),
+            code,
             total=planned.steps,
-            every=config.checkpoint_every,
             display=display,
-            wandb=config.wandb,
+            every=config.checkpoint_every,
+            title=f"{config.algorithm} {config.task} seed {config.seed}",
         )
 
         def state() -> Checkpoint:

@@ -12,7 +12,6 @@ from interverse.agents import AGENTS, tagged
 from interverse.agents.pixel.agent import PixelBatch, PixelHyper
 from interverse.agents.pixel.augment import augmentation, random_crop
 from interverse.agents.pixel.config import PixelTrain, plan
-from interverse.agents.pixel.networks import PixelSizes
 from interverse.core.errors import InvalidValueError
 from tests.agents.pixel import by_hand
 
@@ -38,14 +37,7 @@ def make(name: str, settings: PixelHyper | None = None, **options):
     settings = hyper() if settings is None else settings
     entry = AGENTS[name]
     kind = entry.load()
-    sizes = PixelSizes(
-        pictures=(9, settings.image_size),
-        actions=ACTIONS,
-        filters=settings.filters,
-        layers=settings.layers,
-        features=settings.features,
-        hidden=settings.hidden,
-    )
+    sizes = settings.sizes(9, ACTIONS)
     given = {**entry.options, **options}
     more = (kind.options_type(**given),) if given else ()
     return kind(settings, sizes, 3, "cpu", *more)
