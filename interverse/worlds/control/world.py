@@ -237,8 +237,15 @@ class ControlWorld(World):
             failed = self._step_together(order, given)
         else:
             failed = self._step_and_draw(order, given, noise)
-        if failed:
-            self._undo(order, failed)
+        if not failed:
+            return
+        for stepped in order:  # the step is taken back in all its worlds
+            self._stages[stepped].undo()
+        world = min(failed)
+        problem = f"the physics of {self.options.domain} diverged in world {world}"
+        fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
+        told = explain(f"{problem}: {failed[world]}", fix=fix)
+        raise SimulationError(told, [world]) from failed[world]
 
     def _step_and_draw(
         self, order: list[int], actions: NDArray[np.float64], noise: Noise
@@ -293,17 +300,6 @@ class ControlWorld(World):
                 if order[row] not in failed:
                     stages[row].earn()
         return failed
-
-    def _undo(self, order: list[int], failed: Mapping[int, PhysicsError]) -> None:
-        """Takes a step back in all its worlds, and says which could not be made."""
-        for stepped in order:
-            self._stages[stepped].undo()
-        world = min(failed)
-        problem = f"the physics of {self.options.domain} diverged in world {world}"
-        fix = "Intervene less strongly on qpos, qvel or the dynamics, or reset"
-        raise SimulationError(explain(f"{problem}: {failed[world]}", fix=fix), [world]) from failed[
-            world
-        ]
 
     # ------------------------------------------------------------ observations
 
@@ -361,9 +357,8 @@ class ControlWorld(World):
         return MappingProxyType(layout)
 
     def _space(self) -> gym.spaces.Space[Any]:
-        spaces: dict[str, gym.spaces.Space[Any]] = {
-            kind: self._kind_space(kind) for kind in self.options.kinds
-        }
+        kinds = self.options.kinds
+        spaces: dict[str, Any] = {kind: self._kind_space(kind) for kind in kinds}
         return gym.spaces.Dict(spaces) if self._is_dict else spaces[self.options.kinds[0]]
 
     def _kind_space(self, kind: str) -> gym.spaces.Box:

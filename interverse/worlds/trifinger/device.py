@@ -159,22 +159,22 @@ class DeviceArena:
         self._qpos, self._qvel, self._force = (
             self.engine.live(name) for name in ("qpos", "qvel", "qfrc_applied")
         )
-        self.device, kind = self._qpos.device, self._qpos.dtype
-        self._low, self._high = (
-            torch.as_tensor(a, device=self.device, dtype=kind)
-            for a in (self.layout.low, self.layout.high)
-        )
+        self.device = self._qpos.device
+        self._low, self._high = self._real(self.layout.low), self._real(self.layout.high)
         self._observed = [
             (name, keys, None if numbers is None else torch.as_tensor(numbers).to(self._low))
             for name, keys, numbers in world.task.observed(world.scene)
         ]
-        self._floor = torch.tensor((0.0, 0.0, DATUM), device=self.device, dtype=kind)
-        self._least, self._most = (
-            torch.as_tensor(b, device=self.device, dtype=kind)
-            for b in action_bounds("joint_positions")
-        )
+        self._floor = self._real((0.0, 0.0, DATUM))
+        self._least, self._most = map(self._real, action_bounds("joint_positions"))
         self._order = torch.as_tensor(self.layout.columns, device=self.device)
-        self._set_starts(starts)
+        for name, wanted in _MUST_BE.items():
+            if np.any(starts.get(f"store/{name}", wanted) != wanted):
+                raise InvalidValueError(f"starts set {name}", allowed=f"{wanted} on a device")
+        self._count, kept = len(starts["physics"]), {f"store/{name}" for name in _HELD}
+        self._physical = [name for name in starts if not name.startswith("store/")]
+        kept |= set(self._physical)
+        self._starts = {name: self._real(rows) for name, rows in starts.items() if name in kept}
         self.order_starts(seed=0)
         shares = [1.0] * groups if isinstance(groups, int) else list(groups)
         self._lengths = np.ceil(np.array(shares[:num_worlds]) * self.max_steps).astype(np.int64)
@@ -189,26 +189,16 @@ class DeviceArena:
         self._spread = {name: _spread(self._starts[f"store/{name}"]) for name in _HIDDEN}
         self._next = 0  # episodes started so far: what their starts are taken by
         self.clock = np.zeros(num_worlds, dtype=np.int64)
-        self._clock = torch.zeros(num_worlds, device=self.device, dtype=kind)
+        self._clock = self._real(self.clock)
         self._drag = RecordedDrag(self._qpos, self._qvel, self._force)
         self._oriented = world.options.score == "oriented"
         # which boxes meet is asked of the device, so that score cannot be recorded
         self._look = self._see if self._oriented else Recorded(self._see, self.device)
         self._begin({k: k * int(self._lengths[k]) // count for k in range(count)})
 
-    def _set_starts(self, starts: Mapping[str, NDArray[Any]]) -> None:
-        for name, wanted in _MUST_BE.items():
-            if np.any(starts.get(f"store/{name}", wanted) != wanted):
-                raise InvalidValueError(f"starts set {name}", allowed=f"{wanted} on a device")
-        kind = self._qpos.dtype
-        held = {f"store/{name}" for name in _HELD}
-        self._count = len(starts["physics"])
-        self._physical = [name for name in starts if not name.startswith("store/")]
-        self._starts = {
-            name: torch.as_tensor(rows, device=self.device, dtype=kind)
-            for name, rows in starts.items()
-            if name in held or name in self._physical
-        }
+    def _real(self, values: Any) -> Tensor:
+        """Returns numbers on the device, in the engine's precision."""
+        return torch.as_tensor(values, device=self.device, dtype=self._qpos.dtype)
 
     # ------------------------------------------------------------------ episodes
 
@@ -249,8 +239,7 @@ class DeviceArena:
 
     def begin_ended(self) -> None:
         """Starts new episodes in the worlds whose episodes have ended."""
-        over = self._over()
-        if over:
+        if over := self._over():
             self._begin(dict.fromkeys(over, 0))
 
     @property
@@ -314,7 +303,7 @@ class DeviceArena:
 
     def rest_action(self) -> Tensor:
         """Returns the action that holds the resting pose, (9,)."""
-        rest = torch.tensor(REST, device=self.device, dtype=self._qpos.dtype)
+        rest = self._real(REST)
         if self.options.normalize_actions:
             rest = 2.0 * (rest - self._least) / (self._most - self._least) - 1.0
         return rest.to(torch.float32)
@@ -335,36 +324,29 @@ class DeviceArena:
 
     def _see(self) -> tuple[Tensor, ...]:
         """Returns the parts of a view."""
-        held, pose = self._held, self._poses()
+        held = self._held
+        pose = self._qpos[:, 9:].reshape(self.num_worlds, held["block/size"].shape[1], 7)
         turns, size = from_mujoco(pose[..., 3:]), held["block/size"]
         places = pose[..., :3] - self._floor
         tips = tip_positions(self._qpos[:, :9], held["robot/height"])
         fraction = self._fraction(tips, (places, turns, size))
         seen = self._observation(tips, places, turns)
-        tips = tips.reshape(-1, 3, 3)
-        return tips, places, turns, held["goal/position"], size, fraction, seen, self._unseen()
+        hidden = []  # what no observation shows
+        for name in _HIDDEN:
+            centre, scale = self._spread[name]
+            hidden.append(((held[name] - centre) * scale).reshape(self.num_worlds, -1))
+        unseen, tips = torch.cat(hidden, dim=1).to(torch.float32), tips.reshape(-1, 3, 3)
+        return tips, places, turns, held["goal/position"], size, fraction, seen, unseen
 
     def _fraction(self, tips: Tensor, blocks: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         """Returns the fractional success of fingertips and poses of blocks, (N,)."""
-        place, turn, size = (
-            self._held[f"goal/{key}"] for key in ("position", "orientation", "size")
-        )
+        keys = ("position", "orientation", "size")
+        place, turn, size = (self._held[f"goal/{key}"] for key in keys)
         if self.task == "reaching":
             return reaching_score(tips, place.reshape(-1, 9))[0]
         if self._oriented:
             return oriented_score(blocks, (place, turn, size))
         return aabb_score(bounds(*blocks), bounds(place, turn, size))
-
-    def _unseen(self) -> Tensor:
-        """Returns what no observation shows, (N, k)."""
-        parts = []
-        for name in _HIDDEN:
-            centre, scale = self._spread[name]
-            parts.append(((self._held[name] - centre) * scale).reshape(self.num_worlds, -1))
-        return torch.cat(parts, dim=1).to(torch.float32)
-
-    def _poses(self) -> Tensor:
-        return self._qpos[:, 9:].reshape(self.num_worlds, self._held["block/size"].shape[1], 7)
 
     def _observation(self, tips: Tensor, places: Tensor, turns: Tensor) -> Tensor:
         """Returns the structured observation of every world."""

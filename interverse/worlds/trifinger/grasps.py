@@ -143,15 +143,7 @@ class ObservationReader:
 
 def _standing(position: Floats, size: Floats, quaternion: Floats) -> Boxes:
     """Returns boxes as they stand: a block that rolled over has a new yaw and new edges."""
-    x, y, z, w = (quaternion[..., i] for i in range(4))
-    edges = np.stack(  # directions in the world
-        [
-            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], -1),
-            np.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], -1),
-            np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], -1),
-        ],
-        -2,
-    )
+    edges = np.swapaxes(matrix(quaternion), -1, -2)  # directions in the world
     rise = np.abs(edges[..., 2])
     upright = np.argmax(rise, axis=-1)
     lying = np.where(upright == 0, 1, 0)

@@ -100,11 +100,15 @@ def aabb_score(blocks: Array, goals: Array) -> Array:
         blocks: bounding boxes of the movable blocks, (N, B, 2, 3).
         goals: bounding boxes of the goals, (N, G, 2, 3).
     """
+    edges = _overlap(blocks, goals).clip(0.0, None)
+    return filled_share(product(edges), product(goals[..., 1, :] - goals[..., 0, :]))
+
+
+def _overlap(blocks: Array, goals: Array) -> Array:
+    """Returns how far blocks' and goals' bounding boxes overlap along x, y, z, (N, B, G, 3)."""
     xp = namespace(blocks, goals)
     low = xp.maximum(blocks[:, :, None, 0], goals[:, None, :, 0])
-    high = xp.minimum(blocks[:, :, None, 1], goals[:, None, :, 1])
-    edges, whole = (high - low).clip(0.0, None), goals[..., 1, :] - goals[..., 0, :]
-    return filled_share(product(edges), product(whole))
+    return xp.minimum(blocks[:, :, None, 1], goals[:, None, :, 1]) - low
 
 
 def filled_share(shared: Array, volumes: Array) -> Array:
@@ -287,9 +291,9 @@ def oriented_score(block_pose: BoxPoses, goal_pose: BoxPoses) -> Array:
     """
     xp, kind = namespace(block_pose[0], goal_pose[0]), block_pose[0].dtype
     block_pose, goal_pose = _exactly(xp, block_pose), _exactly(xp, goal_pose)
-    near = _may_touch(xp, bounds(*block_pose), bounds(*goal_pose))
-    world, block, goal = xp.nonzero(near)
-    shared = xp.zeros(near.shape, dtype=xp.float64, device=device(block_pose[0]))
+    gap = _overlap(bounds(*block_pose), bounds(*goal_pose))
+    world, block, goal = xp.nonzero((gap[..., 0] > 0) & (gap[..., 1] > 0) & (gap[..., 2] > 0))
+    shared = xp.zeros(gap.shape[:-1], dtype=xp.float64, device=device(block_pose[0]))
     for start in range(0, world.shape[0], _CHUNK):
         w, b, g = (i[start : start + _CHUNK] for i in (world, block, goal))
         shared[w, b, g] = intersection_volume(
@@ -304,11 +308,3 @@ def _exactly(xp: Any, pose: BoxPoses) -> BoxPoses:
     """Returns boxes as `intersection_volume` wants them: in float64, with unit quaternions."""
     position, turn, size = (xp.astype(part, xp.float64) for part in pose)
     return position, unit(turn), size
-
-
-def _may_touch(xp: Any, blocks: Array, goals: Array) -> Array:
-    """Returns which blocks' and goals' bounding boxes overlap, (N, B, G)."""
-    low = xp.maximum(blocks[:, :, None, 0], goals[:, None, :, 0])
-    high = xp.minimum(blocks[:, :, None, 1], goals[:, None, :, 1])
-    gap = high - low
-    return (gap[..., 0] > 0) & (gap[..., 1] > 0) & (gap[..., 2] > 0)
