@@ -24,7 +24,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, final
 
 from interverse.core.code import stamp_run
@@ -97,13 +96,8 @@ class Run:
         self._saved_at = time.monotonic()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        return self._stack.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._stack.__exit__(*error)
 
     def resume(self) -> Checkpoint | None:
         """Returns the newest whole checkpoint, from which the run goes on; None at its beginning.
@@ -292,17 +286,12 @@ class Display:
                 self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
         if self._show:
-            self._bars.__exit__(kind, error, trace)
+            self._bars.__exit__(*error)
 
     def add(self, title: str, total: int) -> Any:
         """Adds a run; returns what `update` knows it by."""

@@ -107,10 +107,9 @@ class ActionChecker:
 
         A tensor stays a tensor on its device.
         """
-        box, clip = self._box, self._clip
-        real = type(actions) is np.ndarray and actions.dtype.kind == "f"
+        box, real = self._box, type(actions) is np.ndarray and actions.dtype.kind == "f"
         if box is not None and real and actions.shape == self._shape:
-            if clip and np.isfinite(actions).all():
+            if self._clip and np.isfinite(actions).all():
                 return clipped(actions, box.low, box.high)
             few, low, high = actions.size <= _FEW, box.low, box.high
             if self._within(actions) if few else ((actions >= low) & (actions <= high)).all():
@@ -288,8 +287,9 @@ class Driver:
         given = {} if do is None else self.rules.resolve(do, index, noise)
         if self.starting_values:
             given = graph.updated(self.rules.resolve(self.starting_values, index, noise), given)
-        changed = {n: differs(r, self.rules.read(n)[index]) for n, r in given.items()}
-        self._raise_refused(self.rules.outside(given, index, changed, check=check), given)
+        if given:
+            changed = {n: differs(r, self.rules.read(n)[index]) for n, r in given.items()}
+            self._raise_refused(self.rules.outside(given, index, changed, check=check), given)
         if always := self.world.starting_values:
             rows = {name: np.repeat(row, len(index), axis=0) for name, row in always.items()}
             given = graph.updated(rows, given)
@@ -355,12 +355,11 @@ class Driver:
         score, seen = self.world.score(), self.world.observe()
         truncated = self.steps >= self.world.max_steps
         if self.on_cpu:
-            terminated = np.array(score.terminated, dtype=bool)
+            terminated, reward = np.array(score.terminated, bool), np.array(score.reward, float)
             if self.diverged:
                 terminated[list(self.diverged)] = True
-            lasts = score.info_lasts
+            ended, lasts = terminated | truncated, score.info_lasts
             info = score.info if lasts else {n: np.array(v) for n, v in score.info.items()}
-            ended, reward = terminated | truncated, np.array(score.reward, dtype=np.float64)
             return Transition(seen, reward, terminated, truncated, info, ended, lasts)
         terminated, ended = self._over_on_device(score.terminated, truncated)
         limits = score.reward.new_tensor(truncated, dtype=terminated.dtype)
@@ -421,15 +420,14 @@ class Driver:
         rows = self.rules.resolve(given, index, self._noise(index))
         if not len(index):
             return Outcome(np.zeros(len(self.steps), bool), {}, frozenset(), self.world.observe())
-        rules = self.rules
-        before = {name: rules.read(name) for name in rules.reach(rows)}
+        before = {name: self.rules.read(name) for name in self.rules.reach(rows)}
         changed = {name: differs(r, before[name][index]) for name, r in rows.items()}
-        reasons = rules.outside(rows, index, changed, check=check)
-        reasons |= rules.apply(rows, index, changed, reasons)
+        reasons = self.rules.outside(rows, index, changed, check=check)
+        reasons |= self.rules.apply(rows, index, changed, reasons)
         applied = np.zeros(len(self.steps), dtype=bool)
         applied[index] = True
         applied[list(reasons)] = False
-        moved = frozenset(n for n, old in before.items() if differs(old, rules.read(n)).any())
+        moved = frozenset(n for n, old in before.items() if differs(old, self.rules.read(n)).any())
         self._edits += 1
         self._log.append(LogEntry(index, self.steps[index].copy(), rows, reasons, at_reset=False))
         outcome = Outcome(applied, reasons, moved, self.world.observe())

@@ -250,8 +250,9 @@ def _numbers(name: str, value: Any, variable: Variable) -> NDArray[Any]:
         raise InterventionError(f"{name} is {array.tolist()}", [name], allowed="whole numbers")
     # What is a bound as float32 has it is the bound: the float32 next to .4 lies above it, so a
     # batch from A would lose the world at its end.
-    shape, bounded = variable.domain.shape, (variable.domain, variable.space_a, variable.space_b)
-    if array.dtype == np.float32 and array.shape[-len(shape) or array.ndim :] == shape:
+    own = variable.domain.shape
+    if array.dtype == np.float32 and array.shape[-len(own) or array.ndim :] == own:
+        bounded = (variable.domain, variable.space_a, variable.space_b)
         ends = [end for s in bounded if isinstance(s, Space) for end in (s.low, s.high)]
         for bound in ends:
             cast = np.where(array == np.asarray(bound, np.float32), bound, cast)

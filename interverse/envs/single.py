@@ -158,9 +158,8 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
         moment = self.driver.step(action[None] if array else [action], _ALL)
         if self._window is not None:
             self.render()
-        terminated, truncated = bool(moment.terminated[0]), bool(moment.truncated[0])
-        seen, reward = first(moment.observation), float(moment.reward[0])
-        return seen, reward, terminated, truncated, self._info(moment)
+        ends = bool(moment.terminated[0]), bool(moment.truncated[0])
+        return first(moment.observation), float(moment.reward[0]), *ends, self._info(moment)
 
     def _info(self, moment: Transition) -> dict[str, Any]:
         """Returns world 0's entries; of what lasts, each call gives copies."""
@@ -215,7 +214,7 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
 
 def first(observation: Any, world: int = 0) -> Any:
     """Returns one world's part of a batched observation."""
-    if isinstance(observation, Mapping):
+    if isinstance(observation, dict):
         return {name: first(part, world) for name, part in observation.items()}
     return observation[world]
 

@@ -209,7 +209,7 @@ def test_a_step_with_default_options_executes_few_files_and_lines(world_id):
         ("trifinger/pushing-v1", "reset", 13, 265),
         ("trifinger/pushing-v1", "update", 14, 340),
         ("tutorial/slider-v1", "do", 12, 265),
-        ("tutorial/slider-v1", "evaluate", 39, 1495),
+        ("tutorial/slider-v1", "evaluate", 38, 1450),
     ],
 )
 def test_a_use_executes_no_more_files_and_lines_than_it_did(world_id, use, files, lines):
