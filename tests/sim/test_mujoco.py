@@ -187,6 +187,17 @@ def test_a_saved_moment_continues_to_the_same_bits_anywhere() -> None:
         assert model_differences(mine, theirs) == set()
 
 
+def test_load_restores_what_was_read_before() -> None:
+    engine = lively()
+    before = [engine.positions(("hand",)), engine.sensor("touch")]
+    saved = engine.save(everyone(engine))
+    engine.step(everyone(engine), 3)
+    engine.load(saved, everyone(engine))
+    after = [engine.positions(("hand",)), engine.sensor("touch")]
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 # ------------------------------------------------------------------------- reading, writing
 
 
