@@ -14,6 +14,7 @@ from interverse.models.steps import check_device
 from interverse.reports.sections import Say, Section, write_summary
 
 Tables = Sequence[Mapping[str, Any]]
+SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
 
 
 def row_file(out: Path, name: str, seed: int) -> Path:

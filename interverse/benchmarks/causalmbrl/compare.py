@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from interverse.benchmarks.causalmbrl.findings import Runs, difference
 from interverse.benchmarks.causalmbrl.settings import (
     TABLES,
     VARIANTS,
@@ -22,15 +23,12 @@ from interverse.benchmarks.causalmbrl.settings import (
     spread_is,
     world_name,
 )
-from interverse.benchmarks.comparison import welch
-from interverse.benchmarks.driver import row_file
+from interverse.benchmarks.driver import SMALL, Tables, row_file
 from interverse.core.files.json_text import read_json_object
 from interverse.fit.work import Record
 from interverse.reports.sections import Grid, Score, Section, grouped, laid_out, pivot
 from interverse.results.published import Number
 
-PUBLISHED_SEEDS = 3
-"""Seeds behind each printed number."""
 Key = tuple[str, str, str]  # world, loss, model; baselines have loss "Baseline"
 Records = Mapping[Key, Sequence[Mapping[str, Any]]]
 Cell = Mapping[str, Any]
@@ -177,12 +175,8 @@ def difference_interval(
     """
     if len(ours) < 2:
         return None
-    values, theirs = np.asarray(ours, dtype=float), PUBLISHED_SEEDS - 1
-    own, other = float(values.var(ddof=1)) / len(values), spread**2 / theirs  # of the means
-    gap, half = float(values.mean()) - mean, 0.0
-    if own + other > 0.0:
-        half, _ = welch(gap, (own, len(values) - 1), (other, theirs))
-    return gap - half, gap + half
+    found = difference(Runs.of(ours), Runs.printed(mean, spread))
+    return found.low, found.high
 
 
 def _values(entry: Number, kind: str, field: str, records: Records, draw: int) -> dict[str, float]:
@@ -288,7 +282,6 @@ _VARIANCES = (
     "The printed +- of Tables 17 and 18 cannot be deviations (one exceeds the largest that its mean"
     " allows); they are taken for variances, and their roots are shown and used."
 )
-_SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
 _REPLAYED = "Replay (the paper's Optimal)"
 _REPLAY = (
     f"{_REPLAYED} repeats the actions that made the target. What they reach is drawn anew, so it"
@@ -310,15 +303,13 @@ _LEARNED_LEGEND = (
 )
 
 
-def sections(
-    _: Settings, tables: Sequence[Mapping[str, Any]], figures: Sequence[str]
-) -> Iterator[Section]:
+def sections(_: Settings, tables: Tables, figures: Sequence[str]) -> Iterator[Section]:
     """Yields one part per world for the numbers of a table, one for the graphs.
 
     Tables of one world share their models, so they say the same of the graph.
     """
     for content in tables:
-        remarks = [_LEGEND] if content["comparable"] else [_LEGEND, _SMALL]
+        remarks = [_LEGEND] if content["comparable"] else [_LEGEND, SMALL]
         if content["table"] in (17, 18):
             remarks.append(_VARIANCES)
         head = f"Table {content['table']}: {content['kind']} in "

@@ -101,6 +101,16 @@ class Runs(NamedTuple):
     deviation: float
     seeds: int
 
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Runs:
+        """Returns those of our values by seed."""
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1)), len(values))
+
+    @classmethod
+    def printed(cls, mean: float, deviation: float) -> Runs:
+        """Returns those behind a printed mean, whose deviation divides by the number of seeds."""
+        return cls(mean, deviation * math.sqrt(_SEEDS / (_SEEDS - 1)), _SEEDS)
+
 
 class Difference(NamedTuple):
     """Of two models: the difference, its 95% interval, p, and the seeds for 80% power."""
@@ -188,7 +198,7 @@ def _epochs(length: str) -> int:
 
 
 def _printed_runs() -> dict[tuple[Any, ...], dict[str, Runs]]:
-    """Returns the printed scores; a printed deviation divides by the number of seeds."""
+    """Returns the printed scores."""
     metrics = {"ranking": ("H@1", "H@1"), "zero_shot": ("H@1", "zero-shot H@1")}
     metrics["planning"] = ("Success", "success")
     out = {}
@@ -198,8 +208,7 @@ def _printed_runs() -> dict[tuple[Any, ...], dict[str, Runs]]:
             spread = deviation(number, one)
             if one["metric"] == metric and spread is not None:
                 key = (what, int(one["steps"]), one["world"], one["model"], one["loss"])
-                sample = spread * math.sqrt(_SEEDS / (_SEEDS - 1))
-                out[key] = {"printed": Runs(one.value, sample, _SEEDS)}
+                out[key] = {"printed": Runs.printed(one.value, spread)}
     return out
 
 
@@ -221,11 +230,7 @@ def _own_runs(folder: Path) -> dict[tuple[Any, ...], dict[str, Runs]]:
                 if found is not None:
                     values[what, steps, record["world"], model, loss][length].append(found)
     return {
-        key: {
-            length: Runs(float(np.mean(own)), float(np.std(own, ddof=1)), len(own))
-            for length, own in by_length.items()
-            if len(own) >= _LEAST
-        }
+        key: {length: Runs.of(own) for length, own in by_length.items() if len(own) >= _LEAST}
         for key, by_length in values.items()
     }
 

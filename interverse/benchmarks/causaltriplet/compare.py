@@ -23,6 +23,7 @@ from interverse.benchmarks.causaltriplet.settings import (
     table_variants,
 )
 from interverse.benchmarks.comparison import LEAST_SEEDS, differences, judge, summary
+from interverse.benchmarks.driver import Tables
 from interverse.core.files.json_text import read_json_object
 from interverse.models.pairs.yardsticks import RULES
 from interverse.reports.sections import Grid, Section, laid_out
@@ -258,9 +259,7 @@ _CHOSEN_LEGEND = (
 )
 
 
-def sections(
-    _: TripletSettings, tables: Sequence[Mapping[str, Any]], figures: Sequence[str]
-) -> Iterator[Section]:
+def sections(_: TripletSettings, tables: Tables, figures: Sequence[str]) -> Iterator[Section]:
     """Yields the numbers of each table, and what can be said of them."""
     for content in tables:
         if not content["cells"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,14 @@ from interverse.benchmarks.causaltriplet.settings import (
     sweep_variant,
 )
 from interverse.benchmarks.comparison import summary
+from interverse.benchmarks.driver import Tables
 from interverse.core.files.zip_archive import read_npz
 from interverse.reports.plots import style
 
 _SETS = (("test_id", "ID"), ("test_ood", "OOD"))
 
 
-def figures(
-    settings: TripletSettings, tables: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, Any]]:
+def figures(settings: TripletSettings, tables: Tables) -> Iterator[tuple[str, Any]]:
     """Yields bars of every table and the figures that were asked for, by file."""
     for content in tables:
         if content["cells"]:

@@ -26,6 +26,7 @@ from interverse.benchmarks.dmcr.settings import (
     printed,
     table_variant,
 )
+from interverse.benchmarks.driver import SMALL, Tables
 from interverse.metrics.bootstrap import Interval, t_interval
 from interverse.metrics.generalisation import generalisation_error_of_runs
 from interverse.reports.sections import Grid, Section, laid_out
@@ -142,7 +143,6 @@ _LEGEND = (
     " brackets, a dash where we know of none. E_G is the share of the training return that is lost,"
     " in percent; a run counts with both its returns. Runs that lack one of them are left out."
 )
-_SMALL = "This is not the paper's budget: the published numbers stand here for orientation alone."
 _SMALL_FIGURES = (
     "This is not the paper's budget; a task stands for the caption's where the budget has not that."
 )
@@ -153,7 +153,7 @@ _STATES = {**SHEETS, 8: AUGMENTED, 9: TRAJECTORY}  # figures of states, for whic
 
 
 def sections(
-    settings: RemasteredSettings, tables: Sequence[Mapping[str, Any]], figures: Sequence[str]
+    settings: RemasteredSettings, tables: Tables, figures: Sequence[str]
 ) -> Iterator[Section]:
     """Yields the returns and E_G of each table, and what each figure is of."""
     given = settings.textures
@@ -165,7 +165,7 @@ def sections(
             lines = [[str(cell[name]) for name in names] for cell in cells]
             yield title, [_SCHEDULES], [[n.replace("metric", "what") for n in names], *lines]
         elif cells:
-            remarks = [_LEGEND, pictures] if content["comparable"] else [_LEGEND, _SMALL, pictures]
+            remarks = [_LEGEND, pictures] if content["comparable"] else [_LEGEND, SMALL, pictures]
             yield f"{title}: returns", remarks, numbers(cells, "return")
             tests = [cell for cell in cells if cell["condition"] != "train"]
             yield f"{title}: E_G", [], numbers(tests, "E_G")

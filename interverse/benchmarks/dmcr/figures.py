@@ -32,6 +32,7 @@ from interverse.benchmarks.dmcr.settings import (
     sweep_variants,
     swept_tasks,
 )
+from interverse.benchmarks.driver import Tables
 from interverse.envs import make
 from interverse.envs.remastered import LOOKS, task_id
 from interverse.protocols.remastered import REMASTERED
@@ -57,9 +58,7 @@ _DRAWS = 6
 _FLOOR = next(p for p in REMASTERED if p.name == "floor")
 
 
-def figures(
-    settings: RemasteredSettings, _: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, Any]]:
+def figures(settings: RemasteredSettings, _: Tables) -> Iterator[tuple[str, Any]]:
     """Yields every figure that was asked for, by its file; None has nothing to show."""
     makers: Mapping[int, Callable[[RemasteredSettings], Any]] = {
         2: look_curves,
