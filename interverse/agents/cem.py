@@ -1,14 +1,12 @@
 """Planning with the true model: the cross-entropy method, all candidates in one batch.
 
-The two ways to weigh candidates by their scores are those of every search here.
-
 The present moment of one world is put into N worlds, each plays one candidate sequence of actions,
 and the sequences that earned most shape the next generation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, final
 
 import gymnasium as gym
@@ -28,7 +26,10 @@ _Count = Annotated[int, whole(10**9)]
 
 
 def cem_weights(scores: Floats, elites: int) -> Floats:
-    """Returns the weights (..., N) of candidates in the next generation: the best count alike."""
+    """Returns the weights (..., N) of candidates in the next generation: the best count alike.
+
+    `interverse.agents.search` weighs by it too.
+    """
     best = np.argsort(-scores, axis=-1, kind="stable")[..., :elites]
     weights = np.zeros_like(scores)
     np.put_along_axis(weights, best, 1.0 / elites, axis=-1)
@@ -80,7 +81,7 @@ class Plan:
 
     actions: NDArray[Any]
     score: float
-    scores: Floats = field(default_factory=lambda: np.zeros(0))
+    scores: Floats
 
 
 @final

@@ -79,51 +79,43 @@ def random_policy(seed: int) -> Chooser:
     return lambda world: rng.integers(world.num_actions, size=len(world.images()))
 
 
-def nothing_policy(seed: int) -> Chooser:
-    """Returns the policy that leaves the world alone."""
-    return lambda world: np.full(len(world.images()), NOTHING)
+def _nothing(world: PlanningWorld) -> NDArray[Any]:
+    """Leaves the world alone."""
+    return np.full(len(world.images()), NOTHING)
 
 
-def scripted_policy(seed: int) -> Chooser:
-    """Returns the world's own policy, which sees its state.
+def _scripted(world: PlanningWorld) -> NDArray[Any]:
+    """Takes the actions of the world's own policy, which sees its state.
 
     In blocks it is greedy for the true reward. In chemistry it paints the first object unlike its
     goal, which the original has no counterpart of.
     """
-
-    def choose(world: PlanningWorld) -> NDArray[Any]:
-        world = cast("GridPlanning", world)
-        policy: Callable[[Any], NDArray[Any]] | None = world.env.world.scripted_policy()
-        if policy is None:
-            raise InvalidValueError(explain(f"{world.id} has no scripted policy in this form"))
-        return policy(None)
-
-    return choose
+    known = cast("GridPlanning", world)
+    policy: Callable[[Any], NDArray[Any]] | None = known.env.world.scripted_policy()
+    if policy is None:
+        raise InvalidValueError(explain(f"{known.id} has no scripted policy in this form"))
+    return policy(None)
 
 
-def replay_policy(seed: int) -> Chooser:
-    """Returns the policy that repeats the actions that made the target.
+def _replay(world: PlanningWorld) -> NDArray[Any]:
+    """Repeats the actions that made the target.
 
     The original calls it optimal; chance may answer otherwise the second time.
     """
-
-    def choose(world: PlanningWorld) -> NDArray[Any]:
-        world = cast("GridPlanning", world)
-        if "target_actions" not in world.info:
-            raise InvalidValueError(
-                f"{world.id} does not tell how its targets were made", allowed="chemistry"
-            )
-        return np.asarray(world.info["target_actions"])[:, world.step_count]
-
-    return choose
+    known = cast("GridPlanning", world)
+    if "target_actions" not in known.info:
+        raise InvalidValueError(
+            f"{known.id} does not tell how its targets were made", allowed="chemistry"
+        )
+    return np.asarray(known.info["target_actions"])[:, known.step_count]
 
 
 BASELINES: Mapping[str, Callable[[int], Chooser]] = MappingProxyType(
     {
-        "nothing": nothing_policy,
+        "nothing": lambda seed: _nothing,
         "random": random_policy,
-        "replay": replay_policy,
-        "scripted": scripted_policy,
+        "replay": lambda seed: _replay,
+        "scripted": lambda seed: _scripted,
     }
 )
 """By name, from a seed."""

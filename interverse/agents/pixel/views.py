@@ -228,7 +228,8 @@ class DrqV2(Agent):
         """Learns from a batch; observations and successors are shifted apart."""
         nets, discount = self.networks, self.hyper.discount**self.options.returns
         seen, successors = self.see(batch.observations), self.see(batch.successors)
-        spread = self._fading.step()
+        spread = self._fading.spread()
+        self._fading.updates += 1.0
         with torch.no_grad():  # rewards on the way, plus the value of what the actor does then
             flat = nets.encoder.convolve(successors)
             actions = self._near(nets.acting(flat), spread)
@@ -272,12 +273,6 @@ class Fading(nn.Module):
         super().__init__()
         self._options, self._hyper = options, hyper
         self.register_buffer("updates", torch.zeros(()))
-
-    def step(self) -> Tensor:
-        """Counts an update; returns its spread."""
-        spread = self.spread()
-        self.updates += 1.0
-        return spread
 
     def spread(self) -> Tensor:
         """Returns the standard deviation now."""
