@@ -1,7 +1,5 @@
 """`--json`: every verb but `view` writes one JSON document to standard output."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

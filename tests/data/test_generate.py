@@ -1,7 +1,5 @@
 """Collecting equals playing an env, whatever the units or a kill; data in memory and on disk."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

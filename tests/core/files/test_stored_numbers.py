@@ -1,7 +1,5 @@
 """Stored numbers are checked: parts, labels of pairs, versions of data sets, paths in an index."""
 
-from __future__ import annotations
-
 import json
 
 import h5py

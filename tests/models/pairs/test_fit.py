@@ -1,7 +1,5 @@
 """Training on pairs: it learns, resumes, goes at once as one by one; regularisers do their work."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
