@@ -151,17 +151,6 @@ def test_fewer_cells_have_a_thing_when_the_share_is_less(rng):
     assert 5 <= len(np.unique(few.index)) - 1 <= 40
 
 
-def test_match_reaches_luminance_contrast_and_saturation(rng):
-    image = textures.palette(
-        np.clip(0.5 + 0.2 * textures.spectral(rng, SIZE, 2.0), 0, 1),
-        [(0.2, 0.1, 0), (0.9, 0.7, 0.4)],
-    )
-    out = measure.statistics(textures.quantise(measure.match(image, 0.4, 0.11, 0.5)))
-    assert out.luminance == pytest.approx(0.4, abs=0.01)
-    assert out.contrast == pytest.approx(0.11, abs=0.01)
-    assert out.saturation == pytest.approx(0.5, abs=0.03)
-
-
 def test_statistics_agree_with_other_tools(rng):
     image = rng.integers(0, 256, (16, 16, 3)).astype(np.uint8)
     found = measure.statistics(image)
@@ -172,13 +161,6 @@ def test_statistics_agree_with_other_tools(rng):
     saturation = np.mean([colorsys.rgb_to_hsv(*pixel)[1] for pixel in pixels])
     assert found.saturation == pytest.approx(saturation, abs=1e-6)
     assert (found.red, found.green, found.blue) == pytest.approx(tuple(pixels.mean(axis=0)))
-
-
-@pytest.mark.parametrize("wraps", [True, False])
-def test_respectrum_moves_the_slope(rng, wraps):
-    grey = 0.5 + 0.1 * textures.spectral(rng, SIZE, 1.6)
-    out = measure.respectrum(np.repeat(grey[..., None], 3, axis=2), 2.2, wraps=wraps)
-    assert measure.statistics(textures.quantise(out)).beta == pytest.approx(2.2, abs=0.15)
 
 
 def test_resize_agrees_with_pillow(rng):

@@ -15,6 +15,7 @@ import numpy as np
 
 import interverse as iv
 from interverse.core.rng import generator
+from interverse.envs.values import to_numpy
 from interverse.scm import Variable
 from interverse.worlds import WORLDS
 
@@ -136,10 +137,10 @@ def chosen(names: list[str], *, most: int = 20) -> list[str]:
 
 
 def leaves(tree: Any) -> list[np.ndarray]:
-    """Returns the arrays of an observation or a state."""
+    """Returns copies of the arrays of an observation or a state, wherever they are."""
     if isinstance(tree, dict):
         return [leaf for name in sorted(tree) for leaf in leaves(tree[name])]
-    return [np.asarray(tree)]
+    return [to_numpy(tree)]
 
 
 def as_numpy(tree: Any) -> Any:

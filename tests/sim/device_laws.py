@@ -23,21 +23,10 @@ import interverse as iv
 from interverse.core.rng import generator
 from interverse.envs.snapshot import Snapshot
 from interverse.envs.values import to_numpy
+from interverse.worlds import WORLDS
+from tests.conformance.cases import leaves, some_action
 
-TRIFINGER = tuple(
-    f"trifinger/{task}-v1"
-    for task in (
-        "pushing",
-        "reaching",
-        "picking",
-        "pick_and_place",
-        "stacking2",
-        "towers",
-        "stacked_blocks",
-        "creative_stacked_blocks",
-        "general",
-    )
-)
+TRIFINGER = tuple(name for name in WORLDS if name.startswith("trifinger/"))
 GRIDS = ("blocks/observed-3-v1", "blocks/unobserved-3-v1", "chemistry/chain-v1")
 IDS = (*TRIFINGER, *GRIDS, "tutorial/slider-v1")
 TOLERANCE = 2e-3  # of observations (in [-1, 1]) after a few steps in contact
@@ -59,29 +48,16 @@ def _make(name: str, device: str, count: int = _WORLDS, **options: Any) -> Any:
 
 def _actions(env: Any, seed: int, step: int) -> np.ndarray:
     """Returns one action per world, the same for the same seed, world and step."""
-    space, rows = env.unwrapped.world.action_space, []
-    for world in range(env.num_envs):
-        rng = generator(seed=seed + world, name="test/action", step=step)
-        if hasattr(space, "low"):
-            rows.append(rng.uniform(space.low, space.high).astype(space.dtype))
-        else:
-            rows.append(rng.integers(space.nvec if hasattr(space, "nvec") else space.n))
-    return np.stack(rows)
+    return np.stack([some_action(env, seed + world, step) for world in range(env.num_envs)])
 
 
 def _play(env: Any, seed: int, first: int = 0, steps: int = _STEPS) -> list[Any]:
     return [env.step(_actions(env, seed, first + t))[:2] for t in range(steps)]
 
 
-def _leaves(tree: Any) -> list[np.ndarray]:
-    if isinstance(tree, dict):
-        return [leaf for name in sorted(tree) for leaf in _leaves(tree[name])]
-    return [to_numpy(tree)]
-
-
 def _apart(one: Any, other: Any) -> float:
     """Returns the greatest difference between two observations."""
-    pairs = zip(_leaves(one), _leaves(other), strict=True)
+    pairs = zip(leaves(one), leaves(other), strict=True)
     gaps = [np.abs(a.astype(np.float64) - b).max(initial=0.0) for a, b in pairs]
     return max(gaps)
 
@@ -121,7 +97,7 @@ def law_steps(name: str, device: str) -> None:
     assert leaf.device.type == kind, leaf.device
     low, high = env.unwrapped.world.reward_range
     for seen, reward in _play(env, 1):
-        assert all(np.isfinite(part).all() for part in _leaves(seen))
+        assert all(np.isfinite(part).all() for part in leaves(seen))
         paid = to_numpy(reward)
         assert ((low <= paid) & (paid <= high)).all(), paid
     env.close()
@@ -171,11 +147,11 @@ def law_masks(name: str, device: str) -> None:
     """A masked reset starts the named worlds as a whole reset does, and leaves the others."""
     env = _make(name, device)
     fresh, _ = env.reset(seed=5)
-    fresh = _leaves(fresh)
-    moved = _leaves(_play(env, 5)[-1][0])
+    fresh = leaves(fresh)
+    moved = leaves(_play(env, 5)[-1][0])
     mask = np.array([True, False, False, True])
     seeds = [5, 6, 7, 8]
-    seen = _leaves(env.reset(seed=seeds, options={"reset_mask": mask})[0])
+    seen = leaves(env.reset(seed=seeds, options={"reset_mask": mask})[0])
     for now, start, last in zip(seen, fresh, moved, strict=True):
         assert np.array_equal(now[~mask], last[~mask])
         assert np.abs(now[mask].astype(np.float64) - start[mask]).max() < 1e-5
@@ -213,8 +189,8 @@ def law_batch(name: str, device: str) -> None:
         first, played = single.reset(seed=11 + i)[0], _play(single, 11 + i, steps=steps)
         alone = [first, *(seen for seen, _ in played)]
         for t, (one, many) in enumerate(zip(alone, rows, strict=True)):
-            mine = [leaf[i : i + 1] for leaf in _leaves(many)]
-            gap = max(_apart(a, b) for a, b in zip(_leaves(one), mine, strict=True))
+            mine = [leaf[i : i + 1] for leaf in leaves(many)]
+            gap = max(_apart(a, b) for a, b in zip(leaves(one), mine, strict=True))
             assert gap < TOLERANCE, (i, t, gap)
     batch.close()
     single.close()
