@@ -54,13 +54,9 @@ def bench(config: Bench) -> list[Row]:
 
 def _chosen(config: Bench) -> dict[str, Callable[[], list[Row]]]:
     """Returns what to run, by name."""
-    if config.device != "cpu":
-        return _on_device(config)
-    names = config.only or tuple(name for name in BENCHMARKS if name not in _GPU_ONLY)
-    return {name: BENCHMARKS.load(name) for name in names}
-
-
-def _on_device(config: Bench) -> dict[str, Callable[[], list[Row]]]:
+    if config.device == "cpu":
+        names = config.only or tuple(name for name in BENCHMARKS if name not in _GPU_ONLY)
+        return {name: BENCHMARKS.load(name) for name in names}
     runs = {n: functools.partial(BENCHMARKS.load(n), config.device) for n in _ON_DEVICE}
     if config.device == "cuda":
         runs["pixels"] = BENCHMARKS.load("pixels")

@@ -35,7 +35,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "wandb": ("wandb",),
 }
 _BASE = ("numpy", "gymnasium", "mujoco", "networkx", "scipy", "h5py", "pyarrow")
-_PROGRAMS = {"chromium": "chromium", "ffmpeg": "ffmpeg"}
+_PROGRAMS = ("chromium", "ffmpeg")  # their packages are called so too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,12 @@ def examine() -> list[Finding]:
     findings += [Finding(name, "ok", importlib.metadata.version(name)) for name in _BASE]
     findings += [_gl(), _gpu(), _pictures(), _friction()]
     findings += [_extra(name, modules) for name, modules in EXTRAS.items()]
-    findings += [_program(name, package) for name, package in _PROGRAMS.items()]
+    for name in _PROGRAMS:
+        if shutil.which(name) is None:
+            fix = f"apt-get install {name}"
+            findings.append(Finding(name, "missing", "not on the path", fix))
+        else:
+            findings.append(Finding(name, "ok", "on the path"))
     return findings
 
 
@@ -120,10 +125,3 @@ def _extra(name: str, modules: tuple[str, ...]) -> Finding:
     if absent:
         return Finding(f"extra {name}", "missing", f"no {', '.join(absent)}", install_line(name))
     return Finding(f"extra {name}", "ok", ", ".join(modules))
-
-
-def _program(name: str, package: str) -> Finding:
-    path = shutil.which(name)
-    if path is None:
-        return Finding(name, "missing", "not on the path", f"apt-get install {package}")
-    return Finding(name, "ok", "on the path")

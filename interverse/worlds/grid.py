@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,6 @@ class GridWorld(World):
         self.num_worlds, self.options, self.variables = num_worlds, options, variables
         refuse_bindings(variables.values())
         self._array = converter(options.device)
-        self.layout = MappingProxyType({})
         self.max_steps = _STEPS if options.max_steps is None else options.max_steps
 
     @abstractmethod

@@ -180,7 +180,8 @@ class World(ABC):
     graph: CausalGraph
     observation_space: gym.Space[Any]  # of one world
     action_space: gym.Space[Any]  # of one world
-    layout: Mapping[str, slice]  # key -> slice of the flat observation, read-only; may be empty
+    # key -> slice of the flat observation, read-only
+    layout: Mapping[str, slice] = MappingProxyType({})
     # key -> the lowest and highest raw numbers, which normalising takes to -1 and 1
     observation_bounds: Mapping[str, tuple[NDArray[Any], NDArray[Any]]] = MappingProxyType({})
     nested_info: tuple[str, ...] = ()  # owners of entries that are a dict in `info`: `owner/name`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,9 +44,7 @@ class Pose:
         return float(np.cos(self.yaw / 2)), 0.0, 0.0, float(np.sin(self.yaw / 2))
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class PlacedTop:
+class PlacedTop(NamedTuple):
     """A top in the room: the pose of what it belongs to."""
 
     top: Top

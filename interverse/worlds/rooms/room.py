@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -46,9 +46,7 @@ class PlacingError(InterverseError, RuntimeError):
     """A room in which nothing found a place."""
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class Standing(NamedTuple):
     """A prop in its place."""
 
     prop: Prop

@@ -7,7 +7,6 @@ and kept until something changes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any, final
 
 import gymnasium as gym
@@ -95,7 +94,6 @@ class Rooms(World):
             }
         )
         self.action_space = gym.spaces.MultiDiscrete([options.objects, len(VERBS)])
-        self.layout = MappingProxyType({})
         # An episode is over after its actions, one step before it would be truncated.
         self.max_steps = options.actions + 1 if options.max_steps is None else options.max_steps
         self.reward_range = (0.0, 1.0)
