@@ -55,7 +55,10 @@ class DmEnv(dm_env.Environment):
         """Advances by one action; after the last time step, and at first, it starts an episode."""
         if not self._running:
             return self.reset()
-        observation, reward, terminated, truncated, _ = self.gymnasium.step(self._action(action))
+        given = np.asarray(action)
+        if given.dtype.kind in "iu":  # whole numbers in the world's type; doubles stay as fine
+            given = given.astype(self.gymnasium.action_space.dtype)
+        observation, reward, terminated, truncated, _ = self.gymnasium.step(given)
         self._running = not (terminated or truncated)
         seen = self._parts(observation)
         if terminated:
@@ -96,12 +99,6 @@ class DmEnv(dm_env.Environment):
     def close(self) -> None:
         """Releases the world."""
         self.gymnasium.close()
-
-    def _action(self, given: Any) -> Any:
-        """Returns an action with whole numbers in the world's type; doubles stay as fine."""
-        action = np.asarray(given)
-        whole = action.dtype.kind in "iu"
-        return action.astype(self.gymnasium.action_space.dtype) if whole else action
 
     def _parts(self, observation: Any) -> Any:
         layout: Mapping[str, slice] = self.gymnasium.layout

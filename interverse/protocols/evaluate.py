@@ -67,7 +67,6 @@ from interverse.rollouts.policy_world import (
 )
 from interverse.rollouts.saved import is_named, pack_policy
 from interverse.scm.space import Choice, Space
-from interverse.scm.variable import Variable
 from interverse.worlds.own_code import own_code
 from interverse.worlds.world import engine_of, resolved_options
 
@@ -164,6 +163,15 @@ def evaluate(
             m.name: [f"row {m.name}" if is_registered(m) else function_hash(m.function), *m.values]
             for m in measured
         }
+    # What it takes to play an episode of these results again.
+    run = {name: identity[name] for name in ("experiment", "task", "options", "policy")}
+    run["source"] = os.fspath(policy) if isinstance(policy, str | os.PathLike) else None
+    if trained.space != "A":
+        run["training_space"] = trained.space
+    if place := {n: v for n, v in trained.place.items() if options.get(n) != v}:
+        run["training_place"] = plain(place)
+    if engine_note(trained.engine, engine):
+        run["training_engine"] = dict(trained.engine)
     provenance = {
         **identity,
         "episodes": int(episodes),
@@ -172,7 +180,7 @@ def evaluate(
         "code": {**code_identity(), **code},
         "protocols": {p.name: describe(p) for p in chosen},
         **about,
-        "runs": [_run(identity, policy, options)],
+        "runs": [run],
     }
     if engine.get("contact") == "exact":
         from interverse.sim import coulomb  # loads MuJoCo
@@ -236,22 +244,6 @@ def _seeds(first: int, given: int | Sequence[int]) -> Sequence[int]:
     return range(check_seed(first), check_seed(first) + int(given))
 
 
-def _run(
-    identity: Mapping[str, Any], policy: PolicyLike, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Returns what it takes to play an episode of these results again."""
-    named, trained = isinstance(policy, str | os.PathLike), policy_world(policy)
-    out = {name: identity[name] for name in ("experiment", "task", "options", "policy")}
-    out["source"] = os.fspath(policy) if named else None
-    if trained.space != "A":
-        out["training_space"] = trained.space
-    if place := {n: v for n, v in trained.place.items() if options.get(n) != v}:
-        out["training_place"] = plain(place)
-    if engine_note(trained.engine, identity["engine"]):
-        out["training_engine"] = dict(trained.engine)
-    return out
-
-
 def policy_name(policy: PolicyLike) -> str:
     """Returns a name for a policy: its own, its run's folder, or its class's.
 
@@ -309,7 +301,13 @@ def _check_world(
                     check_told(metric.name, task, world.score().info)
             for name, variable in driver.variables.items():
                 if variable.space_a is not None:
-                    about[name] = _ranges(variable)
+                    about[name] = {"unit": variable.unit}
+                    for part in ("a", "b"):
+                        space = getattr(variable, f"space_{part}")
+                        if space is not None:
+                            about[name][f"space_{part}"] = [space.low.tolist(), space.high.tolist()]
+                        if isinstance(space, Choice):
+                            about[name][f"options_{part}"] = list(space.options)
             about |= {n: {"listed": True} for protocol in chosen for n in protocol.grid}
             ends.append(world.return_range)
             engine |= engine_of(world)
@@ -410,17 +408,6 @@ def _check_own(driver: Driver) -> None:
             f"{driver.id} breaks what scores rest on: {'; '.join(told)}",
             fix="`interverse check ID` tries all that a world promises",
         )
-
-
-def _ranges(variable: Variable) -> dict[str, Any]:
-    out: dict[str, Any] = {"unit": variable.unit}
-    for name in ("space_a", "space_b"):
-        space = getattr(variable, name)
-        if space is not None:
-            out[name] = [space.low.tolist(), space.high.tolist()]
-        if isinstance(space, Choice):
-            out[name.replace("space", "options")] = list(space.options)
-    return out
 
 
 def _collect(

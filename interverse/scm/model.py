@@ -91,9 +91,8 @@ class SCM:
         self, noise: Noise, do: Do | None, record: dict[str, set[str]] | None
     ) -> dict[str, Any]:
         fixed = {} if do is None else dict(do.values)
-        for name in fixed:
-            if name not in self.mechanisms:
-                raise InterventionError(unknown("variable", name, self.mechanisms), [name])
+        for name in fixed.keys() - self.mechanisms.keys():
+            raise InterventionError(unknown("variable", name, self.mechanisms), [name])
         out: dict[str, Any] = {}
         for name in self.order:
             if name in fixed:

@@ -41,25 +41,21 @@ def open_zip(source: Source, what: str = "") -> Iterator[zipfile.ZipFile]:
     size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
     try:
         with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as file:
-            _check(file.infolist(), name, size)
+            members = file.infolist()
+            check_count(name, len(members), _MOST_MEMBERS)
+            if sum(member.compress_size for member in members) > size:
+                raise FileFormatError(f"members of {name} overlap")
+            check_unfolded(name, unfolded=sum(m.file_size for m in members), stored=size)
+            for member in members:
+                path = PurePosixPath(member.filename)
+                if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
+                    told = f"{name} has a member {member.filename!r}"
+                    raise FileFormatError(told, allowed="relative names")
             yield file
     except FileFormatError:
         raise
     except _FAULTS as error:
         raise FileFormatError(f"{name} is no zip archive, or corrupt: {error}") from error
-
-
-def _check(members: list[zipfile.ZipInfo], name: str, size: int) -> None:
-    check_count(name, len(members), _MOST_MEMBERS)
-    if sum(member.compress_size for member in members) > size:
-        raise FileFormatError(f"members of {name} overlap")
-    check_unfolded(name, unfolded=sum(member.file_size for member in members), stored=size)
-    for member in members:
-        path = PurePosixPath(member.filename)
-        if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
-            raise FileFormatError(
-                f"{name} has a member {member.filename!r}", allowed="relative names"
-            )
 
 
 _SUFFIX = ".npy"
