@@ -86,16 +86,16 @@ def find_slot(model: mujoco.MjModel, binding: Binding, *, visual: bool = False) 
         whole = np.arange(math.prod(template(model, name).shape))
         return Slot(name, (), _picked(whole, binding))
     names = (binding.element,) if isinstance(binding.element, str) else binding.element
-    elements = tuple(element_id(model, _owner(name), element) for element in names)
-    columns = [_picked(_element_columns(model, name, element), binding) for element in elements]
+    owner, width = _OWNERS.get(name.partition("_")[0]), template(model, name).shape[1:]
+    if owner is None:
+        problem = f"field {name} has no named elements"
+        raise InvalidValueError(problem, fix="Bind it with element=None")
+    elements = tuple(element_id(model, owner, element) for element in names)
+    within, columns = np.arange(math.prod(width)), []
+    for element in elements:
+        flat = _rows(model, name, element)[:, None] * len(within) + within
+        columns.append(_picked(flat.ravel(), binding))
     return Slot(name, elements, np.concatenate(columns))
-
-
-def _element_columns(model: mujoco.MjModel, field: str, element: int) -> Columns:
-    """Returns the columns of one element in a field's rows laid flat."""
-    width = math.prod(template(model, field).shape[1:])
-    rows = _rows(model, field, element)
-    return (rows[:, None] * width + np.arange(width)).ravel()
 
 
 def _picked(columns: Columns, binding: Binding) -> Columns:
@@ -191,24 +191,9 @@ def element_ids(model: mujoco.MjModel, kind: str, names: Sequence[str]) -> Colum
 def element_names(model: mujoco.MjModel, kind: str) -> tuple[str, ...]:
     """Returns the names of all elements of a kind, in order; "" where one has none."""
     code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-    names = []
-    for index in range(_count(model, kind)):
-        names.append(mujoco.mj_id2name(model, code, index) or "")
-    return tuple(names)
-
-
-def _count(model: mujoco.MjModel, kind: str) -> int:
     short = {"actuator": "u", "camera": "cam", "joint": "jnt", "material": "mat", "equality": "eq"}
-    return int(getattr(model, "n" + short.get(kind, kind)))
-
-
-def _owner(field: str) -> str:
-    owner = _OWNERS.get(field.partition("_")[0])
-    if owner is None:
-        raise InvalidValueError(
-            f"field {field} has no named elements", fix="Bind it with element=None"
-        )
-    return owner
+    count = int(getattr(model, "n" + short.get(kind, kind)))
+    return tuple(mujoco.mj_id2name(model, code, index) or "" for index in range(count))
 
 
 def _rows(model: mujoco.MjModel, field: str, element: int) -> Columns:

@@ -8,7 +8,7 @@ them, for a GL context belongs to one thread; stages may be used from any.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
@@ -122,7 +122,7 @@ class DrawingStage:
         gl.check_process()
         painted = self._high and not fast and "rgb" in parts
         rest = [part for part in parts if not (painted and part == "rgb")]
-        drawn = studio().run(self, lambda: self._draw(edits, qpos, size, rest))
+        drawn = drawing_thread(_THREAD).run(self._draw, edits, qpos, size, rest)
         if not painted:
             return drawn
         painter = filament.shared_canvas().painter(self._model, self._shadowless)
@@ -135,6 +135,12 @@ class DrawingStage:
         size: int,
         parts: Collection[Part],
     ) -> Picture:
+        _ON_THE_CARD.pop(self, None)
+        _ON_THE_CARD[self] = None
+        while len(_ON_THE_CARD) > _CAPACITY[0]:
+            oldest = next(iter(_ON_THE_CARD))
+            del _ON_THE_CARD[oldest]
+            oldest.close()
         self._apply(edits, qpos)
         self._ready(size)
         kind = int(mujoco.mjtCatBit.mjCAT_ALL)
@@ -229,30 +235,14 @@ class DrawingStage:
             self._context, self._shadows = None, b""
 
 
-@final
-class Studio:
-    """The stages on the card, the last used kept, and the thread that draws them."""
+_ON_THE_CARD: dict[DrawingStage, None] = {}  # of this process, the last used kept
+_CAPACITY = [8]  # models on the card; one takes some ten megabytes
 
-    def __init__(self, capacity: int) -> None:
-        self._stages: dict[DrawingStage, None] = {}
-        self._capacity = capacity
 
-    def run(self, stage: DrawingStage, call: Callable[[], Picture]) -> Picture:
-        """Returns what a call gives in the thread that draws, with a stage as the last used."""
-        return drawing_thread(_THREAD).run(self._drawn, stage, call)
-
-    def _drawn(self, stage: DrawingStage, call: Callable[[], Picture]) -> Picture:
-        self._stages.pop(stage, None)
-        self._stages[stage] = None
-        while len(self._stages) > self._capacity:
-            oldest = next(iter(self._stages))
-            del self._stages[oldest]
-            oldest.close()
-        return call()
-
-    def reserve(self, count: int) -> None:
-        """Keeps at least so many stages on the card."""
-        self._capacity = max(self._capacity, count)
+def reserve(count: int) -> None:
+    """Keeps at least so many stages of this process on the card: those drawn in turn."""
+    gl.check_process()
+    _CAPACITY[0] = max(_CAPACITY[0], count)
 
 
 @functools.cache
@@ -261,18 +251,3 @@ def _spare_map() -> mujoco.MjrContext:
     model = mujoco.MjModel.from_xml_string("<mujoco/>")
     model.vis.quality.shadowsize = 8
     return mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50)
-
-
-@functools.cache
-def studio() -> Studio:
-    """Returns the studio of this process."""
-    return Studio(capacity=_CAPACITY)
-
-
-def reserve(count: int) -> None:
-    """Keeps at least so many stages of this process on the card: those drawn in turn."""
-    gl.check_process()
-    studio().reserve(count)
-
-
-_CAPACITY = 8  # models on the card; one takes some ten megabytes

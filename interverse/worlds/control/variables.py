@@ -98,10 +98,28 @@ def control_variables(domain: str, poles: int, gallery: Gallery) -> Mapping[str,
     bindings = _look_bindings(
         domain, CameraPose(model.camera(DOMAINS[domain].camera).quat), gallery
     )
-    looks = [
-        _look_variable(factor, domain, poles, gallery, bindings[factor.name])
-        for factor in factors(domain, poles)
-    ]
+    looks = []
+    for factor in factors(domain, poles):
+        held_out: Space | None = None
+        if factor.name.endswith("/texture"):
+            shelf = gallery.shelves[factor.name.partition("/")[0]]
+            allowed: Space = Integers(NO_PICTURE, shelf.count - 1)
+            drawn: Space | None = Choice((NO_PICTURE, *shelf.a))
+            held_out = Choice(shelf.b) if shelf.b else None
+        else:
+            allowed, drawn = _spaces(factor, domain, poles)
+        look = Variable(
+            name=factor.name,
+            kind="appearance",
+            default=factor.default,
+            domain=allowed,
+            space_a=drawn,
+            space_b=held_out,
+            unit={"position": "m", "rotation": "rad"}.get(factor.name.rpartition("/")[2], ""),
+            doc=_DOCS[factor.name],
+            bindings=bindings[factor.name],
+        )
+        looks.append(look)
     numbers = ((STATE[0], model.nq, "positions"), (STATE[1], model.nv, "velocities"))
     state = [
         Variable(
@@ -193,31 +211,6 @@ def control_graph(
             *((cause, f"{effect}'") for cause in (*causes, *STATE) for effect in STATE),
             *more,
         ],
-    )
-
-
-def _look_variable(
-    factor: Factor, domain: str, poles: int, gallery: Gallery, bindings: tuple[Binding, ...]
-) -> Variable:
-    held_out: Space | None = None
-    if factor.name.endswith("/texture"):
-        shelf = gallery.shelves[factor.name.partition("/")[0]]
-        allowed: Space = Integers(NO_PICTURE, shelf.count - 1)
-        drawn: Space | None = Choice((NO_PICTURE, *shelf.a))
-        held_out = Choice(shelf.b) if shelf.b else None
-    else:
-        allowed, drawn = _spaces(factor, domain, poles)
-    unit = {"position": "m", "rotation": "rad"}.get(factor.name.rpartition("/")[2], "")
-    return Variable(
-        name=factor.name,
-        kind="appearance",
-        default=factor.default,
-        domain=allowed,
-        space_a=drawn,
-        space_b=held_out,
-        unit=unit,
-        doc=_DOCS[factor.name],
-        bindings=bindings,
     )
 
 

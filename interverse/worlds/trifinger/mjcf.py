@@ -153,7 +153,8 @@ def _add_finger(base: mujoco.MjsBody, scene: ArenaScene, f: int) -> None:
         add_geom(base, f"{finger}_{part}", "box", half, pos=centre, material=f"{finger}_base")
     body = base
     for j, link in enumerate(HINGED):
-        body = _add_link(body, finger, link, scene.link_masses[f][j], scene.damping[j])
+        damping = scene.joint_damping + scene.drag_damping[j]
+        body = _add_link(body, finger, link, scene.link_masses[f][j], damping)
     end = body.add_body(name=f"{finger}_tip", pos=tip.origin)
     _set_inertia(end, tip, tip.mass)
     # the tip's shape belongs to the lower link: one body less to test against the wall

@@ -264,10 +264,9 @@ class ArenaScene:
         return len(self.goals) if self.max_goals is None else self.max_goals
 
     @property
-    def damping(self) -> tuple[float, ...]:
-        """The damping of the three joints of a finger in the model, N m s/rad."""
-        stand_in = JOINT_DAMPING if self.drag == "joint_damping" else (0.0, 0.0, 0.0)
-        return tuple(self.joint_damping + d for d in stand_in)
+    def drag_damping(self) -> tuple[float, float, float]:
+        """What stands in for the drag in the damping of a finger's three joints, N m s/rad."""
+        return JOINT_DAMPING if self.drag == "joint_damping" else (0.0, 0.0, 0.0)
 
 
 def camera_orientation(camera: ArenaCamera) -> Quaternion:

@@ -7,10 +7,12 @@ a pair that was as deep before, or a goal that did not move, is no reason.
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -294,7 +296,7 @@ class Editor:
         reasons: dict[int, str] = {}
         if _GOALS & set(changed):
             names = tuple(f"goal_{i}" for i in range(self._scene.goal_count))
-            moved = rows["goal/used"] & _any_differs(rows, before, sorted(_GOALS))
+            moved = rows["goal/used"] & _moved(rows, before)
             built = bool(set(self._task.generators) & set(changed) - {"blocks/mass"})
             edges = rows["goal/size"] * (rows["goal/used"][..., None] if built else 1.0)
             pose = rows["goal/position"], rows["goal/orientation"], edges
@@ -310,13 +312,14 @@ class Editor:
         return reasons
 
     def _depths(self, rows: Rows) -> Depths:
-        return penetrations(
-            self._task.capsules,
-            rows["joint_positions"],
-            rows["robot/height"],
-            _solids(rows, "block", self._scene.block_count),
-            _solids(rows, "obstacle", [o.name for o in self._scene.obstacles]),
-        )
+        names = {
+            "block": tuple(f"block_{i}" for i in range(self._scene.block_count)),
+            "obstacle": tuple(obstacle.name for obstacle in self._scene.obstacles),
+        }
+        keys = ("position", "orientation", "size", "used")
+        boxes = (BoxSet(n, *(rows[f"{kind}/{key}"] for key in keys)) for kind, n in names.items())
+        robot = rows["joint_positions"], rows["robot/height"]
+        return penetrations(self._task.capsules, *robot, *boxes)
 
 
 def settle(task: Task, rows: Rows, given: Collection[str]) -> Mapping[int, str]:
@@ -334,22 +337,9 @@ def settle(task: Task, rows: Rows, given: Collection[str]) -> Mapping[int, str]:
     return refused
 
 
-def _solids(rows: Rows, kind: str, names: Any) -> BoxSet:
-    labels = tuple(names) if isinstance(names, list) else tuple(f"{kind}_{i}" for i in range(names))
-    return BoxSet(
-        labels,
-        rows[f"{kind}/position"],
-        rows[f"{kind}/orientation"],
-        rows[f"{kind}/size"],
-        rows[f"{kind}/used"],
+def _moved(rows: Rows, before: Rows) -> Array:
+    """Returns which goals differ in anything, (n, K)."""
+    unequal = [rows[key] != before[key] for key in sorted(_GOALS)]
+    return functools.reduce(
+        operator.or_, (part.any(axis=-1) if part.ndim > 2 else part for part in unequal)
     )
-
-
-def _any_differs(rows: Rows, before: Rows, keys: list[str]) -> Array:
-    """Returns which objects differ in any of some keys, (n, K)."""
-    out = None
-    for key in keys:
-        unequal = rows[key] != before[key]
-        unequal = unequal.any(axis=-1) if unequal.ndim > 2 else unequal
-        out = unequal if out is None else out | unequal
-    return out

@@ -17,7 +17,6 @@ from interverse.core.arrays import Array, from_rotation_vector, like, multiply, 
 from interverse.scm import Binding, Box, Integers, Space, Variable
 from interverse.scm.variable import Bounds, Kind
 from interverse.worlds.trifinger.contacts import friction_bindings
-from interverse.worlds.trifinger.drag import JOINT_DAMPING
 from interverse.worlds.trifinger.robot import HINGED, REST
 from interverse.worlds.trifinger.scene import (
     FLOOR_TEXTURES,
@@ -161,15 +160,13 @@ def robot_variables(scene: ArenaScene, start: tuple[float, ...] = REST) -> list[
     low, high = np.array([link.limits for link in HINGED] * 3).T
     least, most = np.array([link.action_limits for link in HINGED] * 3).T
     middle = np.array((-0.69, 0.0, 0.0) * 3)
-    # a stand-in for the drag, if one is wanted, is added to the damping
-    stand_in = JOINT_DAMPING if scene.drag == "joint_damping" else (0.0, 0.0, 0.0)
     damping = tuple(
         Binding(
             "dof_damping",
             tuple(f"{finger}_{link}" for finger in FINGERS),
             function=functools.partial(operator.add, extra),
         )
-        for link, extra in zip(LINK_NAMES, stand_in, strict=True)
+        for link, extra in zip(LINK_NAMES, scene.drag_damping, strict=True)
     )
     out = [
         declare(

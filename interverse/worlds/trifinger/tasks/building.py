@@ -151,8 +151,19 @@ def random_stack(
         width: the greatest width of a level, m.
         ends_only: whether only the first and last level are goals (creative).
     """
-    spans, y = _random_levels(rng, levels, edge, width)
-    pieces = _halve(spans, edge)
+    room = ARENA - edge
+    centre, y = rng.uniform(-room, room, 2)
+    spans: list[tuple[float, float]] = []  # the x extent of every level
+    left, right, front, back = -math.inf, math.inf, -room, room
+    for _ in range(levels):
+        if spans:  # over the level below, and over all that are beneath it
+            left, right = max(left, spans[-1][0]), min(right, spans[-1][1])
+            front, back = max(front, y - edge / 2), min(back, y + edge / 2)
+            centre, y = rng.uniform(left, right), rng.uniform(front, back)
+        widest = max(edge, min(width, 2 * (ARENA - abs(centre))))
+        half = rng.uniform(edge, widest) / 2
+        spans.append((centre - half, centre + half))
+    pieces = _halve(spans, edge)  # they share the y of the last level drawn
     level = np.array([i for i, row in enumerate(pieces) for _ in row])
     low, high = np.array([piece for row in pieces for piece in row]).T
     goals = np.stack([(low + high) / 2, np.full(len(low), y), (level + 0.5) * edge], axis=1)
@@ -182,25 +193,6 @@ def drops(count: int, rng: np.random.Generator | None = None) -> Floats:
     return np.array([(rng.uniform(low, high), rng.uniform(*turns)) for _ in range(count)])
 
 
-def _random_levels(
-    rng: np.random.Generator, levels: int, edge: float, width: float
-) -> tuple[list[tuple[float, float]], float]:
-    """Returns the x extent of every level, and the y they share: that of the last one drawn."""
-    room = ARENA - edge
-    centre, y = rng.uniform(-room, room, 2)
-    spans: list[tuple[float, float]] = []
-    low, high, front, back = -math.inf, math.inf, -room, room
-    for _ in range(levels):
-        if spans:  # over the level below, and over all that are beneath it
-            low, high = max(low, spans[-1][0]), min(high, spans[-1][1])
-            front, back = max(front, y - edge / 2), min(back, y + edge / 2)
-            centre, y = rng.uniform(low, high), rng.uniform(front, back)
-        widest = max(edge, min(width, 2 * (ARENA - abs(centre))))
-        half = rng.uniform(edge, widest) / 2
-        spans.append((centre - half, centre + half))
-    return spans, float(y)
-
-
 def _halve(spans: list[tuple[float, float]], edge: float) -> list[list[tuple[float, float]]]:
     """Returns the pieces of each level, after halving those wider than two edges."""
     rows = [[span] for span in spans]
@@ -210,15 +202,11 @@ def _halve(spans: list[tuple[float, float]], edge: float) -> list[list[tuple[flo
             for low, high in row:
                 middle = (low + high) / 2
                 both = [(low, middle), (middle, high)]
-                stands = i == 0 or all(_over(piece, spans[i - 1]) for piece in both)
+                middles = [(a + b) / 2 for a, b in both]
+                stands = i == 0 or all(spans[i - 1][0] <= m <= spans[i - 1][1] for m in middles)
                 halved += both if high - low > 2 * edge and stands else [(low, high)]
             rows[i] = halved
     return rows
-
-
-def _over(piece: tuple[float, float], below: tuple[float, float]) -> bool:
-    """Returns whether a piece's centre lies over the extent of the level below."""
-    return below[0] <= (piece[0] + piece[1]) / 2 <= below[1]
 
 
 MASS = "blocks/mass"
