@@ -7,6 +7,7 @@ import pytest
 import interverse as iv
 from interverse.core.errors import InvalidValueError
 from interverse.envs.snapshot import Snapshot
+from tests.conformance.cases import same
 from tests.envs.toy import ID, ensure_registered
 
 ensure_registered()
@@ -247,16 +248,7 @@ def test_final_observations_have_gymnasiums_form(world):
     np.testing.assert_array_equal(mine["_final_obs"], other["_final_obs"])
     assert mine["final_obs"][1] is None
     for i in (0, 2):
-        assert_same(mine["final_obs"][i], other["final_obs"][i])
-
-
-def assert_same(a, b):
-    if isinstance(a, dict):
-        assert a.keys() == b.keys()
-        for name in a:
-            assert_same(a[name], b[name])
-    else:
-        np.testing.assert_array_equal(a, b)
+        assert same(mine["final_obs"][i], other["final_obs"][i])
 
 
 @pytest.mark.parametrize("saved", ["now", "bytes"])
