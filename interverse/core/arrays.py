@@ -28,9 +28,7 @@ def namespace(*arrays: Array) -> Any:
     >>> namespace(np.zeros(3)) is np
     True
     """
-    if all(isinstance(array, np.ndarray) for array in arrays):
-        return np
-    return array_namespace(*arrays)
+    return np if all(isinstance(a, np.ndarray) for a in arrays) else array_namespace(*arrays)
 
 
 def like(values: Any, array: Array) -> Array:

@@ -163,15 +163,15 @@ class WorldEnv(CopyableEnv, gym.Env[Any, Any]):
 
     def _info(self, moment: Transition) -> dict[str, Any]:
         """Returns world 0's entries; of what lasts, each call gives copies."""
-        if not moment.info_lasts:
-            entries = _first_entries(moment.info)
-            return nested(entries, self._owners) if self._owners else entries
-        if moment.info is not self._lasting:
-            self._lasting, self._entries = moment.info, _first_entries(moment.info)
-            self._arrays = [(n, v) for n, v in self._entries.items() if type(v) is np.ndarray]
-        out = self._entries.copy()
-        for name, array in self._arrays:
-            out[name] = array.copy()
+        held = self._entries if moment.info is self._lasting else None
+        out = held or {n: v[0].item() if v.ndim == 1 else v[0] for n, v in moment.info.items()}
+        if moment.info_lasts:
+            if held is None:
+                self._lasting, self._entries = moment.info, out
+                self._arrays = [(n, v) for n, v in out.items() if type(v) is np.ndarray]
+            out = out.copy()
+            for name, array in self._arrays:
+                out[name] = array.copy()
         return nested(out, self._owners) if self._owners else out
 
     @property
@@ -217,10 +217,6 @@ def first(observation: Any, world: int = 0) -> Any:
     if isinstance(observation, dict):
         return {name: first(part, world) for name, part in observation.items()}
     return observation[world]
-
-
-def _first_entries(info: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: v[0].item() if v.ndim == 1 else v[0] for name, v in info.items()}
 
 
 def nested(info: dict[str, Any], owners: Collection[str]) -> dict[str, Any]:
