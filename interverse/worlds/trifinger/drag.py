@@ -106,13 +106,13 @@ def add_drag(law: DragLaw, qpos: Array, qvel: Array, out: Array) -> None:
     sin, cos = xp.sin(lean), xp.cos(lean)
     if law.link_rows:
         _add_to_few(law, (sin.tolist(), cos.tolist()), qvel.tolist(), out)
-        return
-    pose, rates = (sin[0], cos[0], sin[1], cos[1]), [qvel[:, i:9:3] for i in range(3)]
-    out[:, 0:9:3], out[:, 1:9:3], out[:, 2:9:3] = _finger_drag(pose, rates, law.links, xp.sqrt)
-    if law.blocks.shape[-1]:
-        v = [qvel[:, 9 + i :: 6] for i in range(6)]
-        for i, force in enumerate(_block_drag(v, law.blocks, xp.sqrt)):
-            out[:, 9 + i :: 6] = force
+    else:
+        pose, rates = (sin[0], cos[0], sin[1], cos[1]), [qvel[:, i:9:3] for i in range(3)]
+        out[:, 0:9:3], out[:, 1:9:3], out[:, 2:9:3] = _finger_drag(pose, rates, law.links, xp.sqrt)
+        if law.blocks.shape[-1]:
+            v = [qvel[:, 9 + i :: 6] for i in range(6)]
+            for i, force in enumerate(_block_drag(v, law.blocks, xp.sqrt)):
+                out[:, 9 + i :: 6] = force
 
 
 @final

@@ -86,17 +86,15 @@ class Physics:
             push = functools.partial(_watched, functools.partial(self.watch.sample, worlds), push)
         self.engine.step(worlds, count, before=push)
         self._read_back(store, worlds)
-        if parked is None:
-            return
-        # blocks that are not in use go back to where they wait, and out of sight
-        self._qpos[parked.rows, parked.qpos] = parked.pose
-        self._keep_still(parked)
-        self.engine.wrote(worlds)
-        rows, where = store.rows, store.index(worlds)
-        used = rows["block/used"][where][..., None]
-        for key, nowhere in _NOWHERE.items():
-            values = rows[key][where]
-            rows[key][where] = namespace(used).where(used, values, like(nowhere, values))
+        if parked is not None:  # they go back to where they wait, and out of sight
+            self._qpos[parked.rows, parked.qpos] = parked.pose
+            self._keep_still(parked)
+            self.engine.wrote(worlds)
+            rows, where = store.rows, store.index(worlds)
+            used = rows["block/used"][where][..., None]
+            for key, nowhere in _NOWHERE.items():
+                values = rows[key][where]
+                rows[key][where] = namespace(used).where(used, values, like(nowhere, values))
 
     def _push(
         self, store: Store, worlds: Index, parked: _Parked | None

@@ -106,9 +106,8 @@ def aabb_score(blocks: Array, goals: Array) -> Array:
 
 def _overlap(blocks: Array, goals: Array) -> Array:
     """Returns how far blocks' and goals' bounding boxes overlap along x, y, z, (N, B, G, 3)."""
-    xp = namespace(blocks, goals)
-    low = xp.maximum(blocks[:, :, None, 0], goals[:, None, :, 0])
-    return xp.minimum(blocks[:, :, None, 1], goals[:, None, :, 1]) - low
+    xp, b, g = namespace(blocks, goals), blocks[:, :, None], goals[:, None]
+    return xp.minimum(b[..., 1, :], g[..., 1, :]) - xp.maximum(b[..., 0, :], g[..., 0, :])
 
 
 def filled_share(shared: Array, volumes: Array) -> Array:

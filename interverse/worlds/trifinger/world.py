@@ -313,17 +313,7 @@ class TriFinger(World):
 
     def _gather(self) -> Instant:
         store, rows = self._store, self._store.rows
-
-        def present(kind: str) -> Array:  # what is not there has size zero
-            used, size = rows[f"{kind}/used"][..., None], rows[f"{kind}/size"]
-            return namespace(size).where(used, size, 0.0)
-
-        def held() -> tuple[Targets, Array]:
-            pose = copy_of(rows["goal/position"]), copy_of(rows["goal/orientation"])
-            sizes = present("goal")
-            return Targets(*pose, sizes, bounds(*pose, sizes)), present("block")
-
-        goals, size = store.cached("held", _HELD, held)
+        goals, size = store.cached("held", _HELD, self._sizes)
         place, turn = copy_of(rows["block/position"]), copy_of(rows["block/orientation"])
         tips = tip_positions(rows["joint_positions"], rows["robot/height"])
         rates, box = copy_of(rows["joint_velocities"]), bounds(place, turn, size)
@@ -332,6 +322,17 @@ class TriFinger(World):
         if self.task.own:
             now = replace(now, own={name: self.read(name) for name in self.task.own})
         return replace(now, fraction=self.task.fraction(now, self.options.score))
+
+    def _sizes(self) -> tuple[Targets, Array]:
+        """Returns the goals and the sizes of blocks; what is not there has size zero."""
+        rows = self._store.rows
+        pose = copy_of(rows["goal/position"]), copy_of(rows["goal/orientation"])
+        where = namespace(pose[0]).where
+        goals, blocks = (
+            where(rows[f"{kind}/used"][..., None], rows[f"{kind}/size"], 0.0)
+            for kind in ("goal", "block")
+        )
+        return Targets(*pose, goals, bounds(*pose, goals)), blocks
 
     def _torques(self) -> Array:
         return self._physics.torques(self._store.rows, self._store.rows[COMMANDS])
