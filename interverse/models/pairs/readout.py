@@ -176,39 +176,30 @@ def feature_scores(
         elif kind == "angle":
             columns |= {f"{name}/sin": np.sin(column), f"{name}/cos": np.cos(column)}
     if columns:
-        out |= _number_scores(features, columns, blocks, seed, groups)
+        truth, same = np.stack(list(columns.values()), axis=1), [0] * features.shape[1]
+
+        def rng(name: str) -> np.random.Generator:
+            return generator(seed=seed, name=f"pairs/factors/{name}")
+
+        by_block, by_all = (
+            r2_matrix(features, truth, of, rng=rng("r2"), groups=groups) for of in (blocks, same)
+        )
+        canonical = canonical_mcc(features, truth, rng=rng("canonical"), groups=groups)
+        in_blocks = block_mcc(features, truth, blocks, rng=rng("block"), groups=groups)
+        out |= {
+            "mcc_pearson": _round(mcc(features, truth)),
+            "mcc_spearman": _round(mcc(features, truth, "spearman")),
+            "mcc_canonical": _round(canonical),
+            "block_mcc": _round(in_blocks),
+            "r2": dict(zip(columns, np.round(by_all[0], 6).tolist(), strict=True)),
+            "r2_blocks": np.round(by_block, 6).tolist(),
+            **_owned(by_block, "r2"),
+            **_tree_scores(features, truth, rng, groups),
+        }
     table = citris_r2(features, whole, blocks=blocks, kinds=kinds, groups=groups)
     best = np.round(table.max(axis=0), 6).tolist()
     out["citris_r2_factors"] = dict(zip(names, best, strict=True))
     return out | _owned(table, "citris")
-
-
-def _number_scores(
-    features: NDArray[Any],
-    columns: dict[str, NDArray[np.float64]],
-    blocks: Sequence[int],
-    seed: int,
-    groups: NDArray[np.int64] | None,
-) -> dict[str, Any]:
-    truth = np.stack(list(columns.values()), axis=1)
-
-    def rng(name: str) -> np.random.Generator:
-        return generator(seed=seed, name=f"pairs/factors/{name}")
-
-    table = r2_matrix(features, truth, blocks, rng=rng("r2"), groups=groups)
-    whole = r2_matrix(features, truth, [0] * features.shape[1], rng=rng("r2"), groups=groups)
-    return {
-        "mcc_pearson": _round(mcc(features, truth)),
-        "mcc_spearman": _round(mcc(features, truth, "spearman")),
-        "mcc_canonical": _round(
-            canonical_mcc(features, truth, rng=rng("canonical"), groups=groups)
-        ),
-        "block_mcc": _round(block_mcc(features, truth, blocks, rng=rng("block"), groups=groups)),
-        "r2": dict(zip(columns, np.round(whole[0], 6).tolist(), strict=True)),
-        "r2_blocks": np.round(table, 6).tolist(),
-        **_owned(table, "r2"),
-        **_tree_scores(features, truth, rng, groups),
-    }
 
 
 def _owned(table: NDArray[np.float64], kind: str) -> dict[str, float]:
