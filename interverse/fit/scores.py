@@ -33,7 +33,6 @@ from interverse.models.effects import (
 from interverse.models.fit import Fit
 from interverse.models.heads import RewardPredictor, fit_probe, fit_reward
 from interverse.models.ranking import HORIZONS, evaluate_ranking
-from interverse.models.source import TransitionSource
 from interverse.models.world_model import WorldModel
 
 Score = dict[str, Any]
@@ -48,14 +47,13 @@ BASELINE_NAMES: Mapping[str, Mapping[str, str]] = {
 """By family: the name in the tables and ours. The paper has no row for doing nothing."""
 
 
-def ranking(model: WorldModel, materials: Materials, seed: int) -> Score:
-    """Returns H@1, MRR and reconstruction by horizon, on new episodes of the training world."""
-    return _ranked(model, materials.source("test"))
+def ranking(model: WorldModel, materials: Materials, seed: int, *, split: str = "test") -> Score:
+    """Returns H@1, MRR and reconstruction by horizon, on new episodes of the training world.
 
-
-def zero_shot(model: WorldModel, materials: Materials, seed: int) -> Score:
-    """Returns the same where colours were never seen."""
-    return _ranked(model, materials.source("zero-shot"))
+    Of the split "zero-shot" the colours were never seen.
+    """
+    found = evaluate_ranking(model, materials.source(split))
+    return {str(k): asdict(score) for k, score in found.items()}
 
 
 def planning(model: WorldModel, materials: Materials, seed: int) -> Score:
@@ -154,7 +152,7 @@ KINDS: Mapping[str, Callable[[WorldModel, Materials, int], Score]] = {
     "ranking": ranking,
     "recovery": recovery,
     "search": search,
-    "zero_shot": zero_shot,
+    "zero_shot": partial(ranking, split="zero-shot"),
 }
 """Every kind of score, by name."""
 
@@ -183,10 +181,6 @@ def _by_horizon(
 def _reward(model: WorldModel, materials: Materials, seed: int) -> RewardPredictor:
     how = _how(materials, materials.budget.reward_epochs)
     return fit_reward(model, how, *materials.rewards, seed=seed)
-
-
-def _ranked(model: WorldModel, source: TransitionSource) -> Score:
-    return {str(k): asdict(score) for k, score in evaluate_ranking(model, source).items()}
 
 
 def _planned(score: PlanningScore) -> Score:

@@ -45,8 +45,8 @@ def check_device(device: str, name: str = "device") -> None:
     """Raises for a device that Torch does not know or cannot reach."""
     try:
         kind = torch.device(device).type
-    except RuntimeError as error:
-        raise InvalidValueError(f"{name} is {device!r}", allowed="cpu, cuda or cuda:N") from error
+    except RuntimeError:
+        kind = ""
     if kind not in ("cpu", "cuda"):
         raise InvalidValueError(f"{name} is {device!r}", allowed="cpu, cuda or cuda:N")
     if kind == "cuda" and not torch.cuda.is_available():
