@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -64,14 +64,7 @@ _PICTURES: Mapping[str, Mapping[str, Any]] = {
     "start and goal at rim": {_STARTS[0]: [0.13, 0.3, 0.0325], _STARTS[1]: _RIM},
     "fingers start elsewhere": {"joint_positions": None},  # the middle of B
 }
-
-
-class Shot(NamedTuple):
-    """The end of an episode: what was set, the picture, the score."""
-
-    label: str
-    picture: NDArray[np.uint8]
-    score: float
+Shot = tuple[str, NDArray[np.uint8], float]  # what was set; picture and score at the end
 
 
 def make_hero(path: Path, *, episodes: int = 200, seed: int = 0) -> list[Path]:
@@ -131,7 +124,7 @@ def _shot(label: str, do: Mapping[str, Any], seed: int) -> Shot:
         episode = rollout(env, trained_policy(POLICY), seed=seed, do=given)
         env.world.use_film_size()
         picture = env.render()
-        return Shot(label, picture, float(np.ravel(episode.values["fractional_success"][-1])[0]))
+        return label, picture, float(np.ravel(episode.values["fractional_success"][-1])[0])
     finally:
         env.close()
 
@@ -150,7 +143,7 @@ def draw_hero(
     paper, ink = (palette.DARK_PAPER, palette.DARK_INK) if dark else ("white", palette.INK)
     soft, twin = (palette.DARK_SOFT, palette.DARK_TWIN) if dark else (palette.SOFT, palette.TWIN)
     columns, wide, high = (2, 8.0, 22.8) if narrow else (6, 16.0, 9.2)  # pictures a row; inches
-    label, small = (16.5, 15.5) if narrow else (13.0, 11.5)  # sizes of letters
+    large, small = (16.5, 15.5) if narrow else (13.0, 11.5)  # sizes of letters
     figure = Figure(figsize=(wide, high), facecolor=paper)
 
     def axes_at(x: float, top: float, width: float, height: float) -> Axes:
@@ -167,20 +160,20 @@ def draw_hero(
     figure.text(0.03, 1 - 0.75 / high, told, size=second, va="top", color=soft)
     width = 0.94 * wide / columns
     height = 0.75 * (width - 0.17) if narrow else 2.25
-    for place, shot in enumerate(shots):
+    for place, (label, picture, score) in enumerate(shots):
         row, column = divmod(place, columns)
         top = (1.9 + row * (height + 0.55)) if narrow else 1.43
         axes = axes_at(0.03 * wide + column * width, top, width - 0.17, height)
-        rows, across = shot.picture.shape[:2]
+        rows, across = picture.shape[:2]
         cut = 0 if narrow else (across - rows) // 2  # a square, the goal in its middle
-        axes.imshow(shot.picture[:, cut : across - cut], interpolation="lanczos", aspect="auto")
+        axes.imshow(picture[:, cut : across - cut], interpolation="lanczos", aspect="auto")
         style.bare(axes)
-        fair = palette.FAIR if shot.score > 0.3 else palette.BAD
-        color = palette.GOOD if shot.score > 0.9 else fair
+        fair = palette.FAIR if score > 0.3 else palette.BAD
+        color = palette.GOOD if score > 0.9 else fair
         axes.spines[:].set(edgecolor=color, linewidth=3, visible=True)
-        title = f"do: {shot.label}" if place else shot.label
-        axes.set_title(title, size=label - 0.5, color=ink, pad=6, weight="normal")
-        axes.text(0.97, 0.05, f"{shot.score:.2f}", transform=axes.transAxes, ha="right",
+        title = f"do: {label}" if place else label
+        axes.set_title(title, size=large - 0.5, color=ink, pad=6, weight="normal")
+        axes.text(0.97, 0.05, f"{score:.2f}", transform=axes.transAxes, ha="right",
             va="bottom", size=20, weight="bold", color="white", bbox={
             "boxstyle": "round,pad=.25", "facecolor": color, "edgecolor": "none"})  # fmt: skip
     keys = [(name,) for name in scores] + found.combined
@@ -205,9 +198,9 @@ def draw_hero(
         axes.grid(visible=False)
         axes.spines[["top", "right", "bottom"]].set_visible(False)
         axes.spines["left"].set(color=soft, position=("data", 0.0))
-        axes.set_yticks(range(len(keys)), labels, size=label, color=ink)
+        axes.set_yticks(range(len(keys)), labels, size=large, color=ink)
         start = -3.05 / 4.1 if narrow else 0.0  # of the words above, in widths of the axes
-        axes.set_title(told, loc="left", x=start, size=label + 4, weight="bold", color=color,
+        axes.set_title(told, loc="left", x=start, size=large + 4, weight="bold", color=color,
             pad=2 * small)  # fmt: skip
         axes.text(start, 1.02, about, transform=axes.transAxes, size=small, color=soft)
     for y, key in enumerate(keys):
