@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import array_api_compat
 import numpy as np
-from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from interverse.core.errors import InvalidValueError, missing_extra
@@ -28,7 +28,15 @@ def namespace(*arrays: Array) -> Any:
     >>> namespace(np.zeros(3)) is np
     True
     """
-    return np if all(isinstance(a, np.ndarray) for a in arrays) else array_namespace(*arrays)
+    for array in arrays:
+        if not isinstance(array, np.ndarray):
+            return array_api_compat.array_namespace(*arrays)
+    return np
+
+
+def device(array: Array) -> Any:
+    """Returns where an array lies, as its functions take it."""
+    return "cpu" if isinstance(array, np.ndarray) else array_api_compat.device(array)
 
 
 def like(values: Any, array: Array) -> Array:
@@ -40,7 +48,7 @@ def like(values: Any, array: Array) -> Array:
         return _constant(values, namespace(array), array.dtype, device(array))
     if isinstance(array, np.ndarray):
         return np.asarray(values, dtype=array.dtype)
-    return array_namespace(array).asarray(values, dtype=array.dtype, device=device(array))
+    return namespace(array).asarray(values, dtype=array.dtype, device=device(array))
 
 
 def clipped(actions: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:

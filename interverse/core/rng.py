@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
-from array_api_compat import array_namespace, device
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, device, namespace
 from interverse.core.errors import InvalidValueError, check_name, check_whole
 
 _MASK = 0xFFFFFFFF
@@ -135,7 +134,7 @@ class Noise:
 
     def words(self, names: Sequence[str], count: int) -> Array:
         """Returns (N, len(names), count) words in [0, 2**32) held in int64."""
-        xp = array_namespace(self.seeds)
+        xp = namespace(self.seeds)
         where = device(self.seeds)
         blocks = xp.arange(-(-count // 4), dtype=xp.int64, device=where)
         tags = _name_words(tuple(names), xp, where)
@@ -155,7 +154,7 @@ class Noise:
     def uniforms(self, names: Sequence[str], count: int = 1) -> Array:
         """Returns (N, len(names), count) float64 in [0, 1), one address per name."""
         words = self.words(names, 2 * count)
-        xp = array_namespace(words)
+        xp = namespace(words)
         high, low = words[:, :, 0::2] >> 5, words[:, :, 1::2] >> 6
         return xp.astype(high * 2**26 + low, xp.float64) * 2.0**-53
 
@@ -166,18 +165,18 @@ class Noise:
         (1,)
         """
         flat = self.uniforms([name], math.prod(shape))[:, 0, :]
-        return array_namespace(flat).reshape(flat, (len(self), *shape))
+        return namespace(flat).reshape(flat, (len(self), *shape))
 
     def integers(self, name: str, high: int, shape: tuple[int, ...] = ()) -> Array:
         """Returns (N, *shape) int64 in [0, high)."""
         u = self.uniform(name, shape)
-        xp = array_namespace(u)
+        xp = namespace(u)
         return xp.astype(xp.floor(u * high), xp.int64)
 
     def normal(self, name: str, shape: tuple[int, ...] = ()) -> Array:
         """Returns (N, *shape) standard normal numbers (Box-Muller)."""
         u = self.uniform(name, (*shape, 2))
-        xp = array_namespace(u)
+        xp = namespace(u)
         radius = xp.sqrt(-2.0 * xp.log(1.0 - u[..., 0]))
         return radius * xp.cos(2.0 * math.pi * u[..., 1])
 

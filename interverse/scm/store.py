@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, copy_of, to_numpy
+from interverse.core.arrays import Array, copy_of, namespace, to_numpy
 from interverse.core.errors import InvalidValueError
 from interverse.scm.variable import KINDS, Binding, Kind, Variable
 
@@ -250,7 +249,7 @@ def changed_keys(
     order = list(keys)
     if not order:
         return []
-    xp = array_namespace(rows[order[0]])
+    xp = namespace(rows[order[0]])
     flags = xp.stack([xp.any(rows[key] != before[key]) for key in order])
     return [key for key, differs in zip(order, flags.tolist(), strict=True) if differs]
 

@@ -10,9 +10,8 @@ import functools
 from typing import Any
 
 import numpy as np
-from array_api_compat import device
 
-from interverse.core.arrays import Array, inverse, matrix, namespace, rotate, sum_last
+from interverse.core.arrays import Array, device, inverse, matrix, namespace, rotate, sum_last
 
 BoxPoses = tuple[Array, Array, Array]
 

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from array_api_compat import array_namespace
-
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, namespace
 
 
 @final
@@ -86,4 +84,4 @@ SOLIDS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def _stack(like: Array, *parts: Array) -> Array:
-    return array_namespace(like).stack(parts, axis=-1)
+    return namespace(like).stack(parts, axis=-1)

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from typing import final
 
 import numpy as np
-from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, device, namespace
 
 GRID = 5
 CELL = 10
@@ -62,7 +61,7 @@ def draw(positions: Array, shapes: Array, colors: Array) -> Array:
     >>> image.shape, int(image.astype(int).sum()), image[0, 45, 5].tolist()
     ((1, 50, 50, 3), 700, [0, 0, 7])
     """
-    xp = array_namespace(positions, shapes, colors)
+    xp = namespace(positions, shapes, colors)
     where = device(colors)
     count = positions.shape[0]
     canvas = xp.zeros((count, GRID, CELL, GRID, _ROW), dtype=xp.uint8, device=where)
@@ -73,7 +72,7 @@ def draw(positions: Array, shapes: Array, colors: Array) -> Array:
 
 def _tiles(shapes: Array, colors: Array) -> Array:
     """Returns (..., 10, 30) cells full of pixels for shapes (...) and colours (..., 3)."""
-    xp = array_namespace(shapes, colors)
+    xp = namespace(shapes, colors)
     masks = xp.asarray(_ROW_MASKS, device=device(colors))
     rows = xp.tile(colors, (*([1] * shapes.ndim), CELL))
     return masks[shapes] & rows[..., None, :]
@@ -93,7 +92,7 @@ class Canvas:
 
     def draw(self, positions: Array, shapes: Array, colors: Array) -> Array:
         """Returns fresh (N, 50, 50, 3) uint8 pictures; arguments as for the function `draw`."""
-        xp = array_namespace(positions, shapes, colors)
+        xp = namespace(positions, shapes, colors)
         if self._pixels is None or self._scene[1].shape != shapes.shape:
             self._pixels = draw(positions, shapes, colors)
         else:
@@ -102,7 +101,7 @@ class Canvas:
         return xp.asarray(self._pixels, copy=True)
 
     def _repaint(self, positions: Array, shapes: Array, colors: Array) -> None:
-        xp = array_namespace(positions, shapes, colors)
+        xp = namespace(positions, shapes, colors)
         old_positions, old_shapes, old_colors = self._scene
         cells = xp.reshape(self._pixels, (-1, GRID, CELL, GRID, _ROW))
         moved = _differ(positions, old_positions)

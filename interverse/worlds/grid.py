@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, converter
+from interverse.core.arrays import Array, converter, namespace
 from interverse.core.rng import Noise
 from interverse.scm import Variable, refuse_bindings
 from interverse.sim.raster import GRID
@@ -104,7 +103,7 @@ def put(into: State, rows: Mapping[str, Array], where: Any) -> None:
 
 def fresh(array: Array) -> Array:
     """Returns a copy, of the same kind."""
-    return array_namespace(array).asarray(array, copy=True)
+    return namespace(array).asarray(array, copy=True)
 
 
 def clashes(cells: NDArray[np.int64]) -> Iterator[tuple[int, int, int, tuple[int, int]]]:
@@ -123,7 +122,7 @@ def place(uniforms: Array) -> Array:
     Block i takes one of the 25 - i cells that earlier blocks left, each equally likely, so every
     ordered choice of distinct cells is equally likely and no draw is rejected.
     """
-    xp = array_namespace(uniforms)
+    xp = namespace(uniforms)
     cells: list[Array] = []
     for i in range(uniforms.shape[1]):
         cell = xp.astype(xp.floor(uniforms[:, i] * (CELLS - i)), xp.int64)

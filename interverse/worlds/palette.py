@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, device, namespace
 from interverse.core.errors import InvalidValueError, check_name
 
 Colors = NDArray[np.float64]  # (entries, 3), rgb in 0..1
@@ -78,7 +77,7 @@ def shade(intensities: Array, name: str) -> Array:
     [[0.97, 0.98, 1.0], [0.03, 0.19, 0.42]]
     """
     check_name("sequential colormap", name, SEQUENTIAL)
-    xp = array_namespace(intensities)
+    xp = namespace(intensities)
     table = xp.asarray(SEQUENTIAL[name].copy(), device=device(intensities))
     entry = xp.astype(xp.floor(intensities * _ENTRIES), xp.int64)
     return table[xp.clip(entry, 0, _ENTRIES - 1)]
@@ -98,13 +97,13 @@ def color_labels(colors: Colors) -> tuple[str, ...]:
 
 def to_bytes(colors: Array) -> Array:
     """Returns colours in 0..1 as uint8, to the nearest."""
-    xp = array_namespace(colors)
+    xp = namespace(colors)
     return xp.astype(xp.round(colors * 255.0), xp.uint8)
 
 
 def painted(color: Array, palettes: Array) -> Array:
     """Returns (N, n, 3) uint8 for entries (N, n) of each world's own palette (N, k, 3) in 0..1."""
-    xp = array_namespace(color)
+    xp = namespace(color)
     world = xp.arange(color.shape[0], device=device(color))[:, None]
     return to_bytes(palettes)[world, color]
 

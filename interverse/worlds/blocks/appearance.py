@@ -6,10 +6,9 @@ Pure functions over arrays with a leading world axis, on NumPy and Torch alike.
 from __future__ import annotations
 
 import numpy as np
-from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, device, namespace
 from interverse.core.rng import generator
 from interverse.worlds.palette import NEW_QUALITATIVE, QUALITATIVE
 
@@ -25,7 +24,7 @@ def intensity(weights: Array, uniforms: Array, spread: float | None) -> Array:
         uniforms: (N, n) numbers in [0, 1), the noise.
         spread: see above.
     """
-    xp = array_namespace(weights, uniforms)
+    xp = namespace(weights, uniforms)
     last = max(weights.shape[1] - 1, 1)
     rank = xp.clip(weights - 1.0, 0.0, float(weights.shape[1] - 1))
     if spread is None:
@@ -36,7 +35,7 @@ def intensity(weights: Array, uniforms: Array, spread: float | None) -> Array:
 
 def _along(knots: Array, places: Array) -> Array:
     """Returns the values at places 0..n-1 of the line through (N, n) knots."""
-    xp = array_namespace(knots, places)
+    xp = namespace(knots, places)
     world = xp.arange(knots.shape[0], device=device(knots))[:, None]
     below = xp.astype(xp.floor(places), xp.int64)
     above = xp.astype(xp.ceil(places), xp.int64)
@@ -67,6 +66,6 @@ def candidates(colormap: str, new: int, *, seed: int, by_weight: bool) -> NDArra
 
 def choose(uniforms: Array, objects: int) -> Array:
     """Returns (N, objects) distinct places below P, ascending, any set as likely, for (N, P)."""
-    xp = array_namespace(uniforms)
+    xp = namespace(uniforms)
     order = xp.argsort(uniforms, axis=1, stable=True)
     return xp.sort(order[:, :objects], axis=1)

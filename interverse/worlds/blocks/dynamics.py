@@ -6,9 +6,7 @@ Pure functions over arrays with a leading world axis, on NumPy and Torch alike. 
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace, device
-
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, device, namespace
 from interverse.sim.raster import GRID
 
 OFFSETS = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))
@@ -32,35 +30,26 @@ def push(positions: Array, weights: Array, blocks: Array, directions: Array) -> 
     Returns:
         (N, n, 2) int64 fresh positions and (N,) bool.
     """
-    xp = array_namespace(positions, weights)
+    xp = namespace(positions, weights)
     where = device(positions)
     world = xp.arange(positions.shape[0], device=where)
     offset = xp.asarray(OFFSETS, dtype=xp.int64, device=where)[directions]
     ahead = positions[world, blocks] + offset
-    beyond = ahead + offset
+    cells = xp.stack([ahead, ahead + offset])  # (2, N, 2): the next one, and the one beyond
+    rows, columns = cells[..., None, 0], cells[..., None, 1]
+    in_way = (positions[:, :, 0] == rows) & (positions[:, :, 1] == columns)  # (2, N, n)
+    within = (cells >= 0) & (cells < GRID)
+    inside = within[..., 0] & within[..., 1]
+    met, third = in_way.any(2)
+    other = xp.argmax(xp.astype(in_way[0], xp.int8), axis=1)
     # A block that stays stands in its own way, and is as heavy as itself: nothing moves.
-    in_way = _at(positions, ahead)
-    met = xp.any(in_way, axis=1)
-    other = xp.argmax(xp.astype(in_way, xp.int64), axis=1)
     heavier = met & (weights[world, blocks] > weights[world, other])
-    third = xp.any(_at(positions, beyond), axis=1)
-    shoves = heavier & ~third & _inside(beyond)
-    moves = shoves | (~met & _inside(ahead))
+    shoves = heavier & ~third & inside[1]
+    moves = shoves | (~met & inside[0])
     out = xp.asarray(positions, copy=True)
-    out[world[shoves], other[shoves]] = beyond[shoves]
+    out[world[shoves], other[shoves]] = cells[1, shoves]
     out[world[moves], blocks[moves]] = ahead[moves]
     return out, heavier & third
-
-
-def _at(positions: Array, cells: Array) -> Array:
-    """Returns (N, n): which blocks lie in each world's one cell."""
-    rows, columns = cells[:, None, 0], cells[:, None, 1]
-    return (positions[:, :, 0] == rows) & (positions[:, :, 1] == columns)
-
-
-def _inside(cells: Array) -> Array:
-    xp = array_namespace(cells)
-    return xp.all((cells >= 0) & (cells < GRID), axis=-1)
 
 
 def play(positions: Array, weights: Array, actions: Array) -> Array:
@@ -74,7 +63,7 @@ def play(positions: Array, weights: Array, actions: Array) -> Array:
 
 def reward(positions: Array, targets: Array) -> Array:
     """Returns (N,) float64: minus the mean Manhattan distance of the blocks to their targets."""
-    xp = array_namespace(positions, targets)
+    xp = namespace(positions, targets)
     distance = xp.sum(xp.abs(positions - targets), axis=(1, 2))
     return 0.0 - xp.astype(distance, xp.float64) / positions.shape[1]  # 0.0, not -0.0
 
@@ -84,7 +73,7 @@ def look_ahead(positions: Array, weights: Array, targets: Array) -> Array:
 
     The first action of the greatest reward is the greedy baseline's choice.
     """
-    xp = array_namespace(positions, weights, targets)
+    xp = namespace(positions, weights, targets)
     count, objects = positions.shape[:2]
     columns = []
     for action in range(len(OFFSETS) * objects):

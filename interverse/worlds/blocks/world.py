@@ -12,10 +12,9 @@ from typing import Any, final
 
 import gymnasium as gym
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, to_numpy
+from interverse.core.arrays import Array, namespace, to_numpy
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import with_defaults
@@ -114,7 +113,7 @@ class Blocks(GridWorld):
         rows["color_is_cut"] = self._array(np.zeros(size, dtype=bool))
         if options.random_shapes:
             drawn = noise.uniforms(self._names["shape"])[:, :, 0] * options.random_shapes
-            rows["shape"] = array_namespace(drawn).astype(drawn, array_namespace(drawn).int64)
+            rows["shape"] = namespace(drawn).astype(drawn, namespace(drawn).int64)
         else:
             by_index = np.arange(options.objects) % len(raster.SHAPES)
             rows["shape"] = self._array(np.tile(by_index, (count, 1)))
@@ -154,7 +153,7 @@ class Blocks(GridWorld):
     def score(self) -> Score:
         """Returns minus the mean distance to the targets, and whether all are reached."""
         state = self._state
-        xp = array_namespace(state["position"])
+        xp = namespace(state["position"])
         never = xp.zeros_like(state["invalid_push"])
         info = {"invalid_push": fresh(state["invalid_push"])}
         if self.options.plain:
@@ -200,7 +199,7 @@ class Blocks(GridWorld):
 
     def _follow(self, rows: State) -> None:
         """Brings weights and colours in line with what they follow, unless cut loose."""
-        xp = array_namespace(rows["weight"])
+        xp = namespace(rows["weight"])
         options = self.options
         if options.observed:
             shades = appearance.intensity(rows["weight"], rows["color_noise"], options.spread)
@@ -217,7 +216,7 @@ class Blocks(GridWorld):
         """Returns pictures of now and of the target, and the positions."""
         seen = {"image": raster.draw(*self._scene("position")), "state": self.state()}
         if not self.options.plain:
-            if np.any(self._stale):
+            if self._stale.any():
                 stale = np.flatnonzero(self._stale)
                 drawn = raster.draw(*self._scene("target", stale))
                 self._goal_image[self._array(stale)] = drawn

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
-from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, device, namespace
 
 Family = Literal["orthogonal", "uniform"]
 FAMILIES: tuple[Family, ...] = ("orthogonal", "uniform")
@@ -113,7 +112,7 @@ def orthogonal(normal: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def first_layer(mechanisms: Mechanisms, v: int, colors: Array) -> Array:
     """Returns (R, hidden) sums before the ReLU of object v, for colours (R, n) seen one-hot."""
-    weights, xp = mechanisms.weights, array_namespace(colors)
+    weights, xp = mechanisms.weights, namespace(colors)
     total = mechanisms.bias[:, None] * weights.first_bias[:, v]
     shared = weights.first.shape[0] == 1
     row = 0 if shared else xp.arange(colors.shape[0], device=device(colors))
@@ -137,7 +136,7 @@ def first_layer_dense(mechanisms: Mechanisms, v: int, features: Array) -> Array:
 
 def cumulative(mechanisms: Mechanisms, v: int, first: Array) -> Array:
     """Returns (R, k) cumulative chances of object v's colours, from its first layer's sums."""
-    xp = array_namespace(first)
+    xp = namespace(first)
     weights = mechanisms.weights
     active = mechanisms.gain[:, None] * xp.where(first > 0.0, first, xp.zeros_like(first))
     second = weights.second[:, v]
@@ -152,20 +151,20 @@ def cumulative(mechanisms: Mechanisms, v: int, first: Array) -> Array:
 
 def probabilities(mechanisms: Mechanisms, v: int, colors: Array) -> Array:
     """Returns (R, k) chances of object v's colours, given the colours (R, n) of all objects."""
-    xp = array_namespace(colors)
+    xp = namespace(colors)
     ends = cumulative(mechanisms, v, first_layer(mechanisms, v, colors))
     return xp.concat([ends[:, :1], ends[:, 1:] - ends[:, :-1]], axis=1)
 
 
 def pick(ends: Array, uniforms: Array) -> Array:
     """Returns (R,) colours: the inverse of cumulative chances (R, k) at uniform numbers (R,)."""
-    xp = array_namespace(ends)
+    xp = namespace(ends)
     return xp.sum(xp.astype(uniforms[:, None] >= ends[:, :-1], xp.int64), axis=1)
 
 
 def sample(mechanisms: Mechanisms, v: int, colors: Array, uniforms: Array) -> Array:
     """Returns (R,) colours of object v, given all colours (R, n) and its uniform numbers (R,)."""
-    xp = array_namespace(colors)
+    xp = namespace(colors)
     table = mechanisms.tables[v] if mechanisms.tables else None
     own = mechanisms.own[v] if mechanisms.own else None
     if own is not None and table is not None:

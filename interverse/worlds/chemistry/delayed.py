@@ -11,9 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
-from array_api_compat import array_namespace, device
-
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, device, namespace
 from interverse.worlds.chemistry.cpt import Mechanisms, cumulative, first_layer_dense, pick
 from interverse.worlds.chemistry.dynamics import one_hot, reached_parents
 from interverse.worlds.palette import to_bytes
@@ -34,13 +32,13 @@ class Fade(NamedTuple):
 
 def whole_bytes(palette: Array) -> Array:
     """Returns palettes in 0..1 as int64 in 0..255."""
-    xp = array_namespace(palette)
+    xp = namespace(palette)
     return xp.astype(to_bytes(palette), xp.int64)
 
 
 def settled(color: Array) -> Fade:
     """Returns objects that show their colours fully."""
-    xp = array_namespace(color)
+    xp = namespace(color)
     origin = xp.zeros((*color.shape, 3), dtype=xp.int64, device=device(color))
     one = xp.ones_like(color)
     return Fade(color=color, origin=origin, elapsed=one, duration=xp.ones_like(color))
@@ -48,7 +46,7 @@ def settled(color: Array) -> Fade:
 
 def shown(fade: Fade, palette: Array) -> Array:
     """Returns (R, n, 3) int64 what each object shows now, for palettes (R, k, 3) in 0..255."""
-    xp = array_namespace(palette)
+    xp = namespace(palette)
     world = xp.arange(palette.shape[0], device=device(palette))[:, None]
     aim = palette[world, fade.color]
     whole = xp.clip(fade.duration, 1, None)[:, :, None]
@@ -58,7 +56,7 @@ def shown(fade: Fade, palette: Array) -> Array:
 
 def start(mechanisms: Mechanisms, palette: Array, uniforms: Array) -> Fade:
     """Returns first colours for (R, n) numbers: object 0 evenly, the others in order, settled."""
-    xp = array_namespace(uniforms)
+    xp = namespace(uniforms)
     color = xp.zeros(uniforms.shape, dtype=xp.int64, device=device(uniforms))
     color[:, 0] = xp.astype(xp.floor(uniforms[:, 0] * palette.shape[1]), xp.int64)
     for v in range(1, uniforms.shape[1]):
@@ -80,7 +78,7 @@ class FadeRules:
 
 def propagate(fade: Fade, objects: Array, paints: Array, rules: FadeRules, uniforms: Array) -> Fade:
     """Returns the objects one frame after object `objects[r]` of each world r was painted."""
-    xp = array_namespace(uniforms)
+    xp = namespace(uniforms)
     world = xp.arange(uniforms.shape[0], device=device(uniforms))
     reached = one_hot(objects, uniforms.shape[1])
     paint = rules.palette[world, paints]
@@ -117,14 +115,14 @@ def play(fade: Fade, actions: Array, rules: FadeRules, uniforms: Array) -> Fade:
 
 def matches(rgb: Array, targets: Array) -> Array:
     """Returns (R,) the fraction of objects (R, m, 3) that show about their target's colour."""
-    xp = array_namespace(rgb)
+    xp = namespace(rgb)
     off = xp.mean(xp.astype(xp.abs(rgb - targets), xp.float64), axis=2)
     return xp.mean(xp.astype(off < TOLERANCE, xp.float64), axis=1)
 
 
 def random_delays(uniforms: Array, longest: int) -> Array:
     """Returns delays 1 + Poisson(3), at most `longest`, for numbers in [0, 1)."""
-    xp = array_namespace(uniforms)
+    xp = namespace(uniforms)
     chance = math.exp(-_MEAN_EXTRA_DELAY)
     below, out = chance, xp.ones_like(xp.astype(uniforms, xp.int64))
     for extra in range(1, longest):
@@ -135,6 +133,6 @@ def random_delays(uniforms: Array, longest: int) -> Array:
 
 
 def _draw(mechanisms: Mechanisms, v: int, rgb: Array, uniforms: Array) -> Array:
-    xp = array_namespace(uniforms)
+    xp = namespace(uniforms)
     features = xp.astype(rgb, xp.float64)
     return pick(cumulative(mechanisms, v, first_layer_dense(mechanisms, v, features)), uniforms)

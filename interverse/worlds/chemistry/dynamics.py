@@ -7,9 +7,7 @@ their colours: nothing changes without a cause.
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace, device
-
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, device, namespace
 from interverse.sim.raster import GRID
 from interverse.worlds.chemistry.cpt import Mechanisms, sample
 
@@ -18,7 +16,7 @@ DIRECTIONS = ((-1, 0), (0, 1), (1, 0), (0, -1), (-1, 1))  # up, right, down, lef
 
 def start(mechanisms: Mechanisms, uniforms: Array) -> Array:
     """Returns (R, n) first colours for (R, n) numbers: object 0 evenly, the others in order."""
-    xp = array_namespace(uniforms)
+    xp = namespace(uniforms)
     count = mechanisms.weights.second_bias.shape[2]
     colors = xp.zeros(uniforms.shape, dtype=xp.int64, device=device(uniforms))
     colors[:, 0] = xp.astype(xp.floor(uniforms[:, 0] * count), xp.int64)
@@ -39,7 +37,7 @@ def propagate(
         mechanisms: what makes the colours.
         uniforms: (R, n) numbers in [0, 1), each object's noise.
     """
-    xp = array_namespace(colors, uniforms)
+    xp = namespace(colors, uniforms)
     reached = one_hot(objects, colors.shape[1])
     colors = xp.where(reached, paints[:, None], colors)
     for v in range(1, colors.shape[1]):
@@ -52,7 +50,7 @@ def propagate(
 
 def play(colors: Array, actions: Array, mechanisms: Mechanisms, uniforms: Array) -> Array:
     """Returns (R, n) fresh colours after T actions (R, T) in a row, with noise (R, n, T)."""
-    colors = array_namespace(colors).asarray(colors, copy=True)
+    colors = namespace(colors).asarray(colors, copy=True)
     count = mechanisms.weights.second_bias.shape[2]
     for t in range(actions.shape[1]):
         chosen = actions[:, t]
@@ -67,7 +65,7 @@ def reached_parents(adjacency: Array, reached: Array, v: int) -> Array:
 
 def one_hot(places: Array, size: int) -> Array:
     """Returns (R, size) bool, true at each row's place."""
-    xp = array_namespace(places)
+    xp = namespace(places)
     return xp.arange(size, device=device(places))[None, :] == places[:, None]
 
 
@@ -77,7 +75,7 @@ def move(positions: Array, before: Array, after: Array) -> Array:
     In index order, one cell in the direction of the new colour; it stays if that is outside or
     taken.
     """
-    xp = array_namespace(positions)
+    xp = namespace(positions)
     where = device(positions)
     world = xp.arange(positions.shape[0], device=where)
     directions = xp.asarray(DIRECTIONS, dtype=xp.int64, device=where)
@@ -99,5 +97,5 @@ def move(positions: Array, before: Array, after: Array) -> Array:
 
 def matches(colors: Array, targets: Array) -> Array:
     """Returns (R,) the fraction of objects (R, m) that have their target's colour."""
-    xp = array_namespace(colors)
+    xp = namespace(colors)
     return xp.mean(xp.astype(colors == targets, xp.float64), axis=1)

@@ -13,10 +13,9 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, namespace
 from interverse.core.errors import InvalidValueError, explain, unknown
 from interverse.core.rng import Noise
 
@@ -131,7 +130,7 @@ def random_adjacency(
     graphs = _drawn(noise, objects, density, name="graph/adjacency")
     if longest_chain is None:
         return graphs
-    xp = array_namespace(graphs)
+    xp = namespace(graphs)
     wrong = _longest_chains(graphs) != longest_chain
     for attempt in range(1, _MOST_DRAWS):
         if not bool(xp.any(wrong)):
@@ -148,7 +147,7 @@ def random_adjacency(
 
 def _drawn(noise: Noise, objects: int, density: float | None, *, name: str) -> Array:
     u = noise.uniform(name, (objects, objects))
-    xp = array_namespace(u)
+    xp = namespace(u)
     i = np.arange(objects)
     if density is None:
         chance = np.minimum(0.5 * i, _MOST_PARENTS) / (i + 1)
@@ -164,7 +163,7 @@ def _drawn(noise: Noise, objects: int, density: float | None, *, name: str) -> A
 
 def _longest_chains(graphs: Array) -> Array:
     """Returns (N,) the edges of each graph's longest path."""
-    xp = array_namespace(graphs)
+    xp = namespace(graphs)
     edges = xp.astype(graphs, xp.float32)  # a GPU multiplies no whole numbers
     paths, longest = edges, xp.zeros_like(graphs[:, 0, 0])
     for _ in range(graphs.shape[1] - 1):

@@ -7,10 +7,9 @@ from typing import Any, final
 
 import gymnasium as gym
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, to_numpy
+from interverse.core.arrays import Array, namespace, to_numpy
 from interverse.core.rng import Noise
 from interverse.scm import SCM, CausalGraph
 from interverse.scm.variable import SpaceName
@@ -141,7 +140,7 @@ class Chemistry(GridWorld):
         rules = self._rules(rows, mechanisms)
         fade = delayed.play(_fade_of(rows), actions, rules, uniforms)
         rgb = delayed.shown(fade, rules.palette)
-        rows["goal"] = array_namespace(rgb).astype(rgb, self._state["goal"].dtype) / 255.0
+        rows["goal"] = namespace(rgb).astype(rgb, self._state["goal"].dtype) / 255.0
         return fade
 
     def step(self, actions: Array, worlds: Index, noise: Noise) -> None:
@@ -179,7 +178,7 @@ class Chemistry(GridWorld):
     def _mechanisms(self, rows: State) -> cpt.Mechanisms:
         """Returns what makes these rows' colours."""
         adjacency, gain, bias = (rows[name] for name in ("adjacency", "gain", "bias"))
-        xp = array_namespace(adjacency)
+        xp = namespace(adjacency)
         weights = self._weights
         if self.options.meta:
             weights = cpt.CptWeights(**{part: rows[f"cpt/{part}"] for part in cpt.PARTS})
@@ -251,7 +250,7 @@ class Chemistry(GridWorld):
         i = int(name.partition("/")[0].removeprefix("object_"))
         if name.endswith("/fade"):
             return (self._state["duration"] - self._state["elapsed"])[:, i]
-        xp = array_namespace(self._state["color"])
+        xp = namespace(self._state["color"])
         return xp.astype(self._shown()[:, i], xp.float64) / 255.0
 
     def sample_goal(self, worlds: Index, noise: Noise, space: SpaceName) -> Mapping[str, Array]:
@@ -269,7 +268,7 @@ class Chemistry(GridWorld):
         if self.options.mode != "delayed":
             return painted(self._state["color"], self._state["palette"])
         rgb = delayed.shown(_fade_of(self._state), delayed.whole_bytes(self._state["palette"]))
-        return array_namespace(rgb).astype(rgb, array_namespace(rgb).uint8)
+        return namespace(rgb).astype(rgb, namespace(rgb).uint8)
 
     def _goal_shown(self) -> Array:
         if self.options.mode == "delayed":
@@ -290,7 +289,7 @@ class Chemistry(GridWorld):
     def score(self) -> Score:
         """Returns the fraction of visible objects that match the target."""
         state, seen = self._state, list(self.options.seen)
-        xp = array_namespace(state["color"])
+        xp = namespace(state["color"])
         nothing = xp.zeros_like(state["gain"])
         never = nothing > 0.0
         if not self.options.has_target:

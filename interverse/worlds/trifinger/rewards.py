@@ -12,9 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
-from array_api_compat import device
-
-from interverse.core.arrays import Array, matrix, namespace, sum_last, unit
+from interverse.core.arrays import Array, device, matrix, namespace, sum_last, unit
 from interverse.sim.boxes import BoxPoses, intersection_volume
 
 PLACED = 0.02  # stacking2: the lower block counts as placed within this distance, m

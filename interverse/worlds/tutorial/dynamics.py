@@ -5,9 +5,7 @@ They run on NumPy and Torch alike: take the namespace from the arrays, work elem
 
 from __future__ import annotations
 
-from array_api_compat import array_namespace
-
-from interverse.core.arrays import Array
+from interverse.core.arrays import Array, namespace
 
 from .variables import FARTHEST, FASTEST, START_SPREAD, TABLE
 
@@ -17,7 +15,7 @@ _GIVE = 1e-3  # how deep a resting box may be in the table, for contacts are sof
 
 def seat(position: Array, size: Array) -> Array:
     """Returns places (..., 3) with the box on the table; depends on x, y and on its size."""
-    xp = array_namespace(position)
+    xp = namespace(position)
     return xp.concat([position[..., :2], size[..., 2:] / 2], axis=-1)
 
 
@@ -28,14 +26,14 @@ def start(default: Array, size: Array, uniform: Array) -> Array:
 
 def infeasible(position: Array, size: Array) -> Array:
     """Returns whether a box hangs over the table's edge or is sunk into it, (...)."""
-    xp = array_namespace(position)
+    xp = namespace(position)
     over = xp.any(xp.abs(position[..., :2]) + size[..., :2] / 2 > TABLE, axis=-1)
     return over | (position[..., 2] < size[..., 2] / 2 - _GIVE)
 
 
 def beyond(position: Array, velocity: Array) -> Array:
     """Returns whether a box is outside its domain, (...): a light one under a strong push is."""
-    xp = array_namespace(position)
+    xp = namespace(position)
     far, fast = xp.abs(position) > FARTHEST, xp.abs(velocity) > FASTEST
     return xp.any(far | fast, axis=-1)
 
@@ -47,20 +45,20 @@ def held(position: Array, velocity: Array) -> tuple[Array, Array]:
 
 def force(action: Array, push: Array) -> Array:
     """Returns the force on the box (..., 3), N; depends on the action (..., 2) and on push."""
-    xp = array_namespace(push)
+    xp = namespace(push)
     flat = xp.astype(action, push.dtype) * push[..., None]
     return xp.concat([flat, xp.zeros_like(flat[..., :1])], axis=-1)
 
 
 def observation(*parts: Array) -> Array:
     """Returns the flat observation: the observed variables side by side."""
-    return array_namespace(*parts).concat(parts, axis=-1)
+    return namespace(*parts).concat(parts, axis=-1)
 
 
 def distance(position: Array, goal: Array) -> Array:
     """Returns how far the box is from the goal, along the table, (...)."""
     x, y = position[..., 0] - goal[..., 0], position[..., 1] - goal[..., 1]
-    return array_namespace(position).sqrt(x * x + y * y)
+    return namespace(position).sqrt(x * x + y * y)
 
 
 def reward(position: Array, goal: Array) -> Array:

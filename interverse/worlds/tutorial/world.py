@@ -8,10 +8,9 @@ from typing import final
 
 import gymnasium as gym
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from interverse.core.arrays import Array, to_numpy
+from interverse.core.arrays import Array, namespace, to_numpy
 from interverse.core.errors import explain
 from interverse.core.rng import Noise
 from interverse.scm import with_defaults
@@ -120,7 +119,7 @@ class Slider(World):
         """Returns minus the distance to the goal; an episode never ends before its time."""
         rows = self._store.rows
         reward = dynamics.reward(rows["box/position"], rows["goal/position"])
-        never = array_namespace(reward).zeros_like(reward) > 0.0
+        never = namespace(reward).zeros_like(reward) > 0.0
         return Score(reward, never, {"success": -reward < dynamics.REACHED})
 
     def save(self, worlds: Index) -> State:
