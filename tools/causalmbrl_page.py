@@ -433,7 +433,6 @@ def short_table(rows: Sequence[ResultRow]) -> Grid:
     """Returns the table of the page: who knows, who plans, and what the paper printed."""
     shown = {"H@1": "H@1 after 10", "nothing predicted": "nothing predicted"}
     shown |= {"in-scene H@1": "in-scene H@1", "planning": "latent closed 5"}
-    shown |= {"with true frames": "latent true 5"}
     grid = [["world", "model", *shown, "as the paper planned", "printed"]]
     success = {
         (one["world"], one["model"]): one.value
