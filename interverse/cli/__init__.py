@@ -77,10 +77,12 @@ def _run(verb: str, args: list[str]) -> int:
     """Runs a verb; returns its exit status, a user's mistake told in one line."""
     try:
         from interverse.cli.flags import hushed, kept
+        from interverse.core.run import terminable
         from interverse.worlds.own_code import trusting
 
         config, function, folder = _load(verb, args)
-        with trusting(getattr(config, "trust", False)), kept(config, verb, folder), hushed():
+        trust = getattr(config, "trust", False)
+        with trusting(trust), kept(config, verb, folder), hushed(), terminable():
             function(config)
     except BrokenPipeError:
         sys.stdout = None  # the reader has seen enough

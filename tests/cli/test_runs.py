@@ -3,6 +3,10 @@
 import json
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -197,3 +201,17 @@ def test_what_the_policy_does_not_depend_on_may_differ(run):
 def test_a_policy_without_a_world_needs_a_task(capsys):
     assert main(["evaluate", "--policy", "random"]) == 2
     assert "does not say which world" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_verb_ends_by_either_signal_and_keeps_what_is_finished(number, tmp_path):
+    words = ["evaluate", "--task", "tutorial/slider-v1", "--episodes", "20000"]
+    words += ["--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "interverse", *words]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.rglob("run.json")) and run.poll() is None:
+        time.sleep(0.05)
+    run.send_signal(number)
+    _, told = run.communicate()
+    assert run.returncode == 130, told
+    assert told.strip().endswith("interverse evaluate: stopped")
