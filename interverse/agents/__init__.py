@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SAC_AUG = "interverse.agents.pixel.views:SacAug"
 _PICTURES = ("pictures",)
+_REPLAY = {"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4}
 
 AGENTS = Registry(
     "algorithm",
@@ -27,7 +28,7 @@ AGENTS = Registry(
         "drq_v2": Entry("interverse.agents.pixel.views:DrqV2", {}, _PICTURES),
         "ppo": Entry("interverse.agents.batch.ppo:DevicePpo", {}, ("batch",)),
         "rad": Entry("interverse.agents.pixel.views:Rad", {}, ("pictures", "cropped")),
-        "sac": Entry("stable_baselines3:SAC", {}, ("states",)),
+        "sac": Entry("stable_baselines3:SAC", _REPLAY, ("states",)),
         "sac_ae": Entry("interverse.agents.pixel.auxiliary:SacAe", {}, _PICTURES),
         "sac_aug": Entry(_SAC_AUG, {"augmentation": "drq"}, _PICTURES),
         "sac_cj_aug": Entry(_SAC_AUG, {"augmentation": "color_jitter+drq"}, _PICTURES),
@@ -39,7 +40,7 @@ AGENTS = Registry(
             "interverse.agents.pixel.auxiliary:Soda", {}, ("pictures", "authored", "cropped")
         ),
         "svea": Entry("interverse.agents.pixel.views:Svea", {}, ("pictures", "authored")),
-        "td3": Entry("stable_baselines3:TD3", {}, ("states",)),
+        "td3": Entry("stable_baselines3:TD3", _REPLAY, ("states",)),
         "tdmpc2": Entry("interverse.agents.pixel.tdmpc2:TdMpc2", {}, _PICTURES),
     },
 )

@@ -11,12 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
-from interverse.core.errors import (
-    UnknownNameError,
-    check_name,
-    check_whole,
-    unknown,
-)
+from interverse.agents import AGENTS
+from interverse.core.errors import check_name, check_whole
 from interverse.core.type_checks import check_types
 from interverse.rollouts.saved import PAPER_WORLDS
 
@@ -50,11 +46,6 @@ class Hyper:
             check_whole(width, "a layer of net", 10**6)
 
 
-_SMALL = Hyper(
-    num_envs=4,
-    net=(64, 64),
-    settings={"buffer_size": 50_000, "learning_starts": 500, "train_freq": 4},
-)
 PRESETS: Mapping[tuple[str, Preset], Hyper] = {
     ("sb3_ppo", "paper"): Hyper(
         steps=100_000_000,
@@ -92,7 +83,6 @@ PRESETS: Mapping[tuple[str, Preset], Hyper] = {
             "tau": 0.001,
         },
     ),
-    ("sac", "small"): _SMALL,
     ("td3", "paper"): Hyper(
         steps=10_000_000,
         num_envs=1,
@@ -107,7 +97,6 @@ PRESETS: Mapping[tuple[str, Preset], Hyper] = {
             "tau": 0.02,
         },
     ),
-    ("td3", "small"): _SMALL,
 }
 
 
@@ -117,9 +106,12 @@ def world_options(task: str, name: str) -> Mapping[str, Any]:
 
 
 def preset(algorithm: str, name: str) -> Hyper:
-    """Returns the hyper-parameters of an algorithm under a preset's name."""
-    for key, hyper in PRESETS.items():
-        if key == (algorithm, name):
-            return hyper
-    check_name("algorithm", algorithm, {key[0] for key in PRESETS})
-    raise UnknownNameError(unknown("preset", name, {key[1] for key in PRESETS}))
+    """Returns the hyper-parameters of an algorithm under a preset's name.
+
+    An algorithm's row has the settings of the small one, unless a preset here has others.
+    """
+    small = Hyper(num_envs=4, net=(64, 64), settings=AGENTS[algorithm].options)
+    known: dict[str, Hyper] = {"small": small}
+    known |= {key[1]: hyper for key, hyper in PRESETS.items() if key[0] == algorithm}
+    check_name("preset", name, known)
+    return known[name]

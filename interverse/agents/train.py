@@ -43,7 +43,7 @@ from interverse.worlds.world import engine_of
 try:
     import numpy as np
     import torch
-    from stable_baselines3 import HerReplayBuffer
+    from stable_baselines3 import TD3, HerReplayBuffer
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.logger import KVWriter, Logger
@@ -56,7 +56,7 @@ except ImportError as error:
 
 _MOST_SEED = 2**32 - 1  # what Stable-Baselines3 takes
 _MOST = 10**12
-_NOISE = 0.1  # standard deviation of td3's actions while it explores
+_NOISE = 0.1  # standard deviation of the actions of TD3 and its kind while they explore
 # Arguments of the SB3 classes that are the run's own, or no plain values.
 _OURS = {"policy", "env", "seed", "policy_kwargs", "device", "verbose", "tensorboard_log"} | {
     "action_noise",
@@ -132,10 +132,10 @@ class Train:
         if self.steps is None:
             object.__setattr__(self, "steps", preset(self.algorithm, self.preset).steps)
         check_whole(self.steps, "steps", _MOST)
-        if self.her and self.algorithm == "sb3_ppo":
-            raise InvalidValueError(
-                "her is on with algorithm sb3_ppo", allowed="sac and td3, which have a replay"
-            )
+        taken = inspect.signature(AGENTS.load(self.algorithm)).parameters
+        if self.her and "replay_buffer_class" not in taken:
+            problem = f"her is on with algorithm {self.algorithm}"
+            raise InvalidValueError(problem, allowed="sac and td3, which have a replay")
         if "space" in self.options:
             raise InvalidValueError(
                 f"option space is {self.options['space']!r}", fix="Give space itself"
@@ -268,7 +268,7 @@ def run_record(config: Train, env: WorldVecEnv) -> dict[str, Any]:
     world, hyper = env.venv.unwrapped.world, _hyper(config)
     known = inspect.signature(AGENTS.load(config.algorithm)).parameters.items()
     defaults = {name: p.default for name, p in known if name not in _OURS}
-    noise = {"action_noise": _NOISE} if config.algorithm == "td3" else {}
+    noise = {"action_noise": _NOISE} if issubclass(AGENTS.load(config.algorithm), TD3) else {}
     network = {"net": hyper.net, "tanh": hyper.tanh}
     if hyper.shared:
         network["shared"] = True
@@ -314,13 +314,13 @@ def make_model(config: Train, env: WorldVecEnv) -> BaseAlgorithm:
         "activation_fn": torch.nn.Tanh if hyper.tanh else torch.nn.ReLU,
     }
     settings = _settings(config, env)
-    if config.algorithm == "td3":
+    kind = AGENTS.load(config.algorithm)
+    if issubclass(kind, TD3):
         size = env.action_space.shape or ()
         settings["action_noise"] = NormalActionNoise(np.zeros(size), np.full(size, _NOISE))
     if config.her:
         settings["replay_buffer_class"] = HerReplayBuffer
     settings |= {"seed": config.seed, "policy_kwargs": network, "device": config.device}
-    kind = AGENTS.load(config.algorithm)
     try:
         with warnings.catch_warnings(category=UserWarning, action="ignore"):  # a smaller last batch
             plain: Any = SharedTrunk if hyper.shared else "MlpPolicy"
