@@ -20,7 +20,8 @@ from interverse.worlds import WORLDS as _WORLDS
 if TYPE_CHECKING:
     from interverse.data import load_dataset
     from interverse.data.pairs.scoring import score_pairs
-    from interverse.envs import Snapshot, make, make_vec, register
+    from interverse.envs import Snapshot
+    from interverse.envs.make import make, make_vec, register
     from interverse.protocols.evaluate import evaluate
     from interverse.reports.attribute import attribute
     from interverse.reports.export import export

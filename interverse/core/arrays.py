@@ -28,10 +28,8 @@ def namespace(*arrays: Array) -> Any:
     >>> namespace(np.zeros(3)) is np
     True
     """
-    for array in arrays:
-        if not isinstance(array, np.ndarray):
-            return array_api_compat.array_namespace(*arrays)
-    return np
+    on_host = isinstance(arrays[0], np.ndarray)
+    return np if on_host else array_api_compat.array_namespace(*arrays)
 
 
 def device(array: Array) -> Any:

@@ -98,13 +98,7 @@ class ActionChecker:
         self._space, self._clip = space, clip
         self._box = space if isinstance(space, gym.spaces.Box) else None
         self._shape = (num_worlds, *(space.shape or ()))
-        self._whole = (
-            (np.asarray(space.start), np.asarray(space.start + space.n - 1))
-            if isinstance(space, gym.spaces.Discrete)
-            else (space.start, space.start + space.nvec - 1)
-            if isinstance(space, gym.spaces.MultiDiscrete)
-            else None
-        )
+        self._ends: tuple[NDArray[Any], NDArray[Any]] | None = None
         few = num_worlds <= _FEW and self._box is not None
         ends = (np.ravel(getattr(space, name)).tolist() if few else [] for name in ("low", "high"))
         self._low, self._high = (end * num_worlds for end in ends)
@@ -168,9 +162,15 @@ class ActionChecker:
         if array.dtype.kind not in "iu":
             told = f"actions have type {array.dtype}"
             raise ActionError(told, allowed="whole numbers", fix=_SAMPLE)
-        if self._whole is None:
-            raise ActionError(f"no check for a {type(self._space).__name__} action space")
-        low, high = self._whole
+        if self._ends is None:
+            space = self._space
+            if isinstance(space, gym.spaces.Discrete):
+                self._ends = np.asarray(space.start), np.asarray(space.start + space.n - 1)
+            elif isinstance(space, gym.spaces.MultiDiscrete):
+                self._ends = space.start, space.start + space.nvec - 1
+            else:
+                raise ActionError(f"no check for a {type(space).__name__} action space")
+        low, high = self._ends
         if ((array < low) | (array > high)).any():
             raise ActionError(
                 f"actions reach from {array.min()} to {array.max()}",

@@ -138,7 +138,10 @@ def scene_noise(task: Task, address: Array) -> Noise:
     return Noise(seeds, episodes if task.draws_scenes else 0 * episodes, 0 * steps)
 
 
-ARENA = ((-0.15, -0.15, 0.0), (0.15, 0.15, 0.3))  # the box that goals must be in, m
+ARENA: tuple[tuple[float, float, float], tuple[float, float, float]] = (
+    (-0.15, -0.15, 0.0),
+    (0.15, 0.15, 0.3),
+)  # the box that goals must be in, m
 GOAL_SHARE = 0.5  # of a goal's volume that must be in the arena
 GOAL_FLOOR = -0.01  # the lowest point a goal may have, m
 _WORSE = 1e-9  # m by which a depth must grow to count
