@@ -333,7 +333,7 @@ def _manifest(folder: Path) -> Iterator[Shard]:
     path = folder / MANIFEST
     if not path.is_file():
         return
-    with path.open() as lines:
+    with path.open("rb") as lines:  # a damaged byte may be no text
         for line in lines:
             try:
                 shard = Shard(**parse_json(line, "a line"))

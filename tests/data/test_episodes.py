@@ -292,10 +292,11 @@ def test_what_is_missing_or_damaged_is_made_again_and_nothing_else(kind, tmp_pat
     assert [path.stat().st_mtime_ns for path in others] == kept
 
 
-def test_a_line_that_a_power_cut_tore_costs_its_shard_alone(kind, tmp_path):
+@pytest.mark.parametrize("damage", [lambda data: data[:-30], lambda data: data[:-30] + b"\xe5"])
+def test_a_line_that_a_power_cut_tore_costs_its_shard_alone(kind, tmp_path, damage):
     whole = content(make(kind, tmp_path))
     manifest = tmp_path / "shards.jsonl"
-    manifest.write_bytes(manifest.read_bytes()[:-30])
+    manifest.write_bytes(damage(manifest.read_bytes()))
     with pytest.raises(FileFormatError, match=r"half-made, or its shards\.jsonl was changed"):
         OPENED[kind](tmp_path)
     kept = shards(tmp_path)[0].stat().st_mtime_ns
